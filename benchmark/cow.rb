@@ -11,7 +11,7 @@
 module Skep
   module Benchmarks
     class Cow < Benchmark
-      TITLE = "what a child goes on sharing with its parent"
+      TITLE = "how much memory a child still shares with its parent"
       UNIT = "x"
       ROUNDS = 3
       SIZES = { objects: 4_000_000, children: 10, written: 1_000_000, every: 1_000 }.freeze

@@ -58,13 +58,13 @@ module Skep
       # Compares the worst of all rounds with the median of the bare loop, whose own worst shows the
       # disturbances of the machine.
       def goals_with(rows, heap)
-        bare, ours, spare = ["a bare loop", "skep", SPARE].map { |who| "#{who}, #{heap}" }
+        bare, ours, spare = ["a bare loop", "skep", SPARE].map { |server| "#{server}, #{heap}" }
         usual = rows.median(bare)
         worst, bare_worst = [ours, bare].map { |row| times(rows, row, usual) }
-        whose = "the bare loop's median, whose own worst is #{Figures.text(bare_worst)}x"
+        base = "the bare loop's median, whose own worst is #{Figures.text(bare_worst)}x"
         [Goal.at_most("#{ours}: its median within 1.2x of the bare loop's",
                       rows.ratio(ours, bare), 1.2),
-         Goal.at_most("#{ours}: its worst within 3x of #{whose}", worst, 3),
+         Goal.at_most("#{ours}: its worst within 3x of #{base}", worst, 3),
          Goal.at_most("#{spare}: ms", rows.median(spare), 5)]
       end
 

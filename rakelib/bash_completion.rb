@@ -2,7 +2,7 @@
 
 require_relative "command_reference"
 
-# The script for bash, 3.2 or newer. Where it offers nothing bash offers files.
+# The script for bash, 3.2 or newer. Where it has no completion bash completes files.
 class BashCompletion
   def initialize(entries)
     @entries = entries
@@ -48,7 +48,7 @@ class BashCompletion
 
   def names = [*@entries.map(&:name), "help"].join(" ")
 
-  # An option's own argument is a file, or nothing that could be known.
+  # An option's own argument is a file or unknown.
   def choice(entry)
     taking = entry.options.select(&:argument).flat_map(&:names)
     ["    #{entry.name})",

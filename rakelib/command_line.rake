@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# The manual page and the shells' completions are files of the gem, made of what --help says. They
-# are committed, so that `gem build` needs no other step. test/command_line_files_test.rb fails
-# where they are out of date.
+# The manual page and the shells' completions are files of the gem, generated from the commands'
+# options. They are committed, so that `gem build` needs no other step.
+# test/command_line_files_test.rb fails if they are out of date.
 
 task :command_line do
   $LOAD_PATH.unshift(File.expand_path("../lib", __dir__))

@@ -6,7 +6,7 @@ require_relative "bash_completion"
 require_relative "zsh_completion"
 require_relative "fish_completion"
 
-# The files of the gem that are made of the commands' options.
+# The files of the gem that are generated from the commands' options.
 #
 #   CommandLineFiles.write("man/skep.1")
 #   CommandLineFiles.text("completions/skep.bash")

@@ -3,19 +3,19 @@
 require "skep"
 require "skep/cli"
 
-# All commands, their options and exit codes: what the manual page, the shells' completions and the
-# tests of the documentation are made of.
+# All commands, their options and exit codes, for the manual page, the shells' completions and the
+# tests of the documentation.
 #
 #   CommandReference.entries.map(&:name)   # => ["run", "check", …]
 #   entry.options                          # => [Option("-h", "--help", nil, "show this"), …]
 module CommandReference
-  # argument: its name in --help, nil where the option takes none. file?: is that a file's name?
+  # argument: its name in --help, nil if the option takes none. file?: true if it is a file's name.
   Option = Struct.new(:short, :long, :argument, :text) do
     def names = [short, long].compact
     def file? = argument.to_s.match?(/FILE|PATH|SWARM/)
   end
 
-  # takes: what its arguments are: :swarm, :file, words, or nothing.
+  # takes: the kind of its arguments: :swarm, :file, a list of words, or nil.
   Entry = Struct.new(:name, :purpose, :usage, :examples, :options, :takes)
 
   Code = Skep::ExitCode
@@ -39,7 +39,7 @@ module CommandReference
                            "login, topic or group that the broker refuses"
   }.freeze
 
-  # The directory of control sockets, as Swarm::Definition::Config has it; for sh.
+  # The directory of control sockets, as in Swarm::Definition::Config; for sh.
   CONTROL_DIRECTORY = <<~'SH'
     local dir=${SKEP_RUN_DIR:-}
     if [ -z "$dir" ]; then
@@ -61,7 +61,7 @@ module CommandReference
 
   def options(command)
     command.new([], out: nil, err: nil).switches.map do |switch|
-      Option.new(switch.short.first, switch.long.first, switch.arg&.strip&.delete("="),
+      Option.new(switch.short.first, switch.long.first, switch.arg&.strip&.delete_prefix("="),
                  switch.desc.join(" "))
     end
   end

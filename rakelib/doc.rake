@@ -8,7 +8,7 @@ end
 
 # Which files are public is in .yardopts. A signature alone is no text.
 namespace :doc do
-  desc "Fail if a public object has no text, or a guide names what isn't public"
+  desc "Fail if a public object has no text, or a page names an object that isn't public"
   task :check do
     require_relative "yard/reference"
     reference = Reference.new

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# docs/internals/event_bus.md: who publishes and who subscribes in lib/skep/swarm.
+# docs/internals/event_bus.md: the publishers and subscribers of each event in lib/skep/swarm.
 module EventBusPage
   PATH = File.expand_path("../docs/internals/event_bus.md", __dir__)
   LIB = File.expand_path("../lib/skep/swarm", __dir__)
@@ -15,7 +15,7 @@ module EventBusPage
     <<~HEAD + rows.join
       # Event bus
 
-      `rake event_bus` writes this page from the code. `Runtime::EventBus` is synchronous: when `publish` returns, every subscriber has run, in the order of subscription.
+      `rake event_bus` writes this page from the code. `Runtime::EventBus` is synchronous: when `publish` returns, every subscriber has run. Subscribers to all events run before those of its name.
       It carries facts that are only observed. What must happen in a certain order is a call.
 
       A published event also goes to the log and to users' blocks ([all events](../reference/events.md)). The table has those that a component of the supervisor subscribes to.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-desc "Count the files that eight ways pass: all, journeys[swarm] or [kafka]; LIB=… another checkout"
+desc "Count the files of eight code paths: all, journeys[swarm] or [kafka]; LIB=… another checkout"
 task("journeys", [:part] => :compile) do |_, arguments|
   ruby "test/journeys/journeys.rb", ENV.fetch("LIB", "lib"), *arguments[:part]
 end

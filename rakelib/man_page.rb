@@ -16,7 +16,9 @@ class ManPage
                       "$XDG_RUNTIME_DIR/skep, or /tmp/skep-UID",
     "NO_COLOR" => "if it is set, no command uses colours; none does where its output is no " \
                   "terminal",
-    "SKEP_PURE" => "if it is set, skep runs on its Ruby fallbacks, without C"
+    "SKEP_PURE" => "if it is 1, skep runs on its Ruby fallbacks, without C",
+    "SKEP_OPTION" => "any option of a swarm by its name in capitals, such as " \
+                     "SKEP_STOP_TIMEOUT=10; it takes precedence over the swarm file"
   }.freeze
   private_constant :ABOUT, :ENVIRONMENT
 
@@ -44,7 +46,7 @@ class ManPage
   def named(option) = [option.names.join(", "), option.argument].compact.join(" ")
   def item(name, means) = [".TP", ".B #{text(name.to_s)}", text(means)]
 
-  # As it is, whatever it begins with.
+  # Escapes text, so that groff prints it unchanged.
   def text(words)
     escaped = words.gsub("\\", "\\e").gsub("-", "\\-").gsub("'", "\\(aq").gsub("`", "\\(ga")
     escaped.start_with?(".") ? "\\&#{escaped}" : escaped

@@ -2,7 +2,7 @@
 
 require "skep/swarm"
 
-# docs/internals/messages.md, as it follows from the tables of Skep::Swarm::IPC::Messages.
+# docs/internals/messages.md, generated from the tables of Skep::Swarm::IPC::Messages.
 module MessagesPage
   PATH = File.expand_path("../docs/internals/messages.md", __dir__)
   Messages = Skep::Swarm::IPC::Messages

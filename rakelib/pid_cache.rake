@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The gem pid_cache's own tests, with `skep/pid_cache` loaded in its stead. They aren't in the gem
-# but in its repository (MIT), which is cloned once to tmp/pid_cache, or found where PID_CACHE says:
+# The gem pid_cache's own tests, with `skep/pid_cache` in its place. The gem doesn't contain them,
+# but its repository (MIT) does. It is cloned once to tmp/pid_cache, or PID_CACHE names a copy:
 #
 #   rake test:pid_cache
 #   PID_CACHE=~/src/pid_cache rake test:pid_cache
@@ -10,7 +10,7 @@ PID_CACHE_URL = "https://github.com/Shopify/pid_cache"
 PID_CACHE_TAG = "v0.1.0"
 PID_CACHE = ENV.fetch("PID_CACHE", "tmp/pid_cache")
 
-# Run as `ruby -e` with the folder: the suite's require finds its gem loaded, though it never was.
+# Run as `ruby -e` with the folder. The suite's `require` considers its gem loaded.
 PID_CACHE_SUITE = <<~'RUBY'
   require "skep/pid_cache"
   folder = File.realpath(ARGV.shift)
@@ -19,7 +19,7 @@ PID_CACHE_SUITE = <<~'RUBY'
   tests = Dir["#{folder}/test/**/test_*.rb"].sort - ["#{folder}/test/test_helper.rb"]
   abort "no tests in #{folder}" if tests.empty?
   tests.each { |test| require test }
-  abort "that was pid_cache itself" if defined?(PIDCache)
+  abort "pid_cache itself was tested" if defined?(PIDCache)
   puts "skep/pid_cache: #{Skep::PidCache.status}"
 RUBY
 
@@ -31,7 +31,7 @@ directory PID_CACHE do
 end
 
 namespace :test do
-  desc "Run the gem pid_cache's own tests with skep/pid_cache in its stead"
+  desc "Run the gem pid_cache's own tests with skep/pid_cache in its place"
   task pid_cache: [:compile, PID_CACHE] do
     ruby "-w", "-Ilib", "-e", PID_CACHE_SUITE, PID_CACHE, verbose: false
   end

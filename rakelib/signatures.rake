@@ -2,7 +2,7 @@
 
 task lint: "lint:signatures"
 
-# lib and the examples keep to sig/, the signatures of the public API.
+# Checks lib and the examples against sig/, the signatures of the public API.
 task "lint:signatures" => :compile do
   sh "steep", "check", "--severity-level=error", verbose: false
   $LOAD_PATH.unshift("lib")

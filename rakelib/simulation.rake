@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# The supervisor on a made-up clock and kernel, through any order of events (test/simulation).
+# The supervisor on a simulated clock and kernel, with random events (test/simulation).
 
-# A seed's objects live for milliseconds: with a wide heap and YJIT, more seeds a second.
+# A seed's objects are short-lived: a large heap and YJIT allow more seeds per second.
 SIMULATION_HEAP = {
   "RUBY_GC_HEAP_INIT_SLOTS" => "800000", "RUBY_GC_HEAP_FREE_SLOTS" => "400000",
   "RUBY_GC_MALLOC_LIMIT" => "200000000", "RUBY_GC_MALLOC_LIMIT_MAX" => "400000000",
@@ -20,7 +20,7 @@ task(:simulation, %i[seeds first] => :compile) do |_, given|
   simulation("seeds", given.fetch(:seeds, 10_000), given.fetch(:first, 1))
 end
 
-desc "Replay a seed of the simulation, and cut it down if it breaks a law"
+desc "Replay a seed of the simulation, and reduce it if it breaks a law"
 task("simulation:seed", [:seed] => :compile) { |_, given| simulation("seed", given.fetch(:seed)) }
 
 desc "Plant mutations in the supervisor: the simulation must find each"

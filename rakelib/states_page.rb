@@ -2,7 +2,7 @@
 
 require "skep/swarm"
 
-# docs/internals/states.md, as it follows from the TRANSITIONS of the classes that include
+# docs/internals/states.md, generated from the TRANSITIONS of the classes that include
 # Skep::Swarm::Runtime::StateMachine.
 module StatesPage
   PATH = File.expand_path("../docs/internals/states.md", __dir__)
@@ -18,7 +18,7 @@ module StatesPage
       `rake states` writes this page from the code. A state changes only by these tables; any other event raises `StateMachine::Impossible`.
       A row is a state, a column an event, and a cell the next state. If a cell is empty, the event cannot happen in that state.
 
-      The events are methods of the class in the heading, or what such a method does. The file says when.
+      The events are methods of the class in the heading, or what such a method does. The file documents them.
     HEAD
   end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Files and lines of code of lib, without comments and blank lines, by component; then what is over
-# the limits of docs/internals/architecture.md.
+# Counts files and lines of code of lib, without comments and blank lines, by component. Then prints
+# what exceeds the limits of docs/internals/architecture.md.
 #
 # A folder's entry file, lib/skep/kafka.rb of lib/skep/kafka/, counts as a file of that folder:
 # Ruby's convention puts it beside the folder.

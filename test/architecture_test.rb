@@ -3,8 +3,8 @@
 require "test_helper"
 require "support/constant_graph"
 
-# A component knows only those before it: each that can be is booted alone, in a fresh Ruby that
-# warns and has no gems.
+# A component names only those before it. Each that can be is loaded alone, in a fresh Ruby with
+# warnings and without gems.
 class ArchitectureTest < Skep::TestCase
   # loads: the components that come with it when it is required; nil if it can't be without gems.
   Component = Struct.new(:constant, :loads, :facade, keyword_init: true) do
@@ -49,13 +49,13 @@ class ArchitectureTest < Skep::TestCase
     next unless component.loads
 
     { "in C" => nil, "on its fallbacks" => "1" }.each do |how, pure|
-      test "#{name} boots alone #{how}, and brings along only what it loads" do
-        strangers = COMPONENTS.except(name, *component.loads).values
+      test "#{name} loads alone #{how}, with only the components that it needs" do
+        others = COMPONENTS.except(name, *component.loads).values
         constants, facade = boot("skep/#{name}", pure)
         assert_includes constants, component.constant
-        assert_empty constants & strangers.map(&:constant)
+        assert_empty constants & others.map(&:constant)
         assert_equal component.facade, facade & component.facade
-        assert_empty facade & strangers.flat_map(&:facade)
+        assert_empty facade & others.flat_map(&:facade)
       end
     end
   end
@@ -79,19 +79,19 @@ class ArchitectureTest < Skep::TestCase
       assert_equal folders, folders & references.flatten.map { |name| folder(component, name) }
     end
 
-    test "no large group of #{component}'s classes name each other" do
+    test "at most 6 of #{component}'s classes name each other in a circle" do
       largest = graph(component).circles.first.to_a
       puts "\nThe largest circle of #{component}'s classes: #{largest.join(", ")}"
       assert_operator largest.size, :<=, MOST_IN_A_CIRCLE
     end
   end
 
-  test "only librdkafka/ knows FFI and librdkafka's structs" do
+  test "only librdkafka/ uses FFI and librdkafka's structs" do
     code = code_of("kafka").grep_v(%r{\Alib/skep/kafka/librdkafka/})
     assert_empty code.grep(/\bFFI\b|\bStructs\b|\.(?:get|put|read)_(?:u?int|pointer|bytes)/)
   end
 
-  test "skep itself wires all components but those that are asked for" do
+  test "requiring skep loads all components except those of OPT_IN" do
     constants, facade = boot("skep", nil)
     assert_equal COMPONENTS.except(*OPT_IN).values.map(&:constant), constants
     assert_equal COMPONENTS.values.flat_map(&:facade), facade
@@ -99,7 +99,7 @@ class ArchitectureTest < Skep::TestCase
 
   private
 
-  # The component's number in the table; nil of what belongs to none, such as Skep::Error.
+  # Returns the component's number in the table; nil for Skep::Error and the like.
   def place(name)
     COMPONENTS.values.index { |component| name[/\ASkep::(\w+)/, 1] == component.constant }
   end
@@ -109,7 +109,7 @@ class ArchitectureTest < Skep::TestCase
     ConstantGraph.new(files, root: "Skep::#{component}")
   end
 
-  # Of Skep::Swarm::Nodes::Slot it is Nodes; nil of Skep::Swarm itself and its constants.
+  # Returns Nodes for Skep::Swarm::Nodes::Slot; nil for Skep::Swarm itself and its constants.
   def folder(component, name)
     part = name[/\ASkep::#{component}::(\w+)/, 1]
     BESIDE.fetch(part, (part if FOLDERS[component].include?(part)))

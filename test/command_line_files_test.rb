@@ -8,7 +8,7 @@ class CommandLineFilesTest < Skep::TestCase
   private_constant :ROOT
 
   CommandLineFiles::ALL.each_key do |path|
-    test "#{path} is what the commands say today: else `rake man completions`" do
+    test "#{path} is up to date; otherwise run `rake man completions`" do
       assert_equal CommandLineFiles.text(path), File.read("#{ROOT}/#{path}", encoding: "UTF-8")
     end
   end

@@ -4,9 +4,9 @@ require "test_helper"
 require "socket"
 require "tmpdir"
 
-# The files of completions/, in the shells themselves: those there are.
+# The files of completions/, in those shells that are installed.
 class CompletionsTest < Skep::TestCase
-  # What has been typed, and what it may become; %s: the directory of sockets.
+  # Typed text, and its completions.
   CASES = { "skep sta" => %w[status], "skep re" => %w[reload restart], "skep help ru" => %w[run],
             "skep status --p" => %w[--partitions], "skep status b" => %w[billing books],
             "skep scale --control x m" => %w[mail],
@@ -32,13 +32,13 @@ class CompletionsTest < Skep::TestCase
     assert_equal CASES, completed("bash", "bash", "-c", BASH, "bash")
   end
 
-  test "fish does" do
+  test "fish completes commands, options, words and the names of swarms" do
     missing "fish" unless shell?("fish")
 
     assert_equal CASES, completed("fish", "fish", "--no-config", "-c", FISH)
   end
 
-  test "zsh can read its script, and has a function of it" do
+  test "zsh reads its script, and then has its function" do
     missing "zsh" unless shell?("zsh")
 
     words = "compdef() { print -r -- \"$@\" }; . #{FOLDER}/_skep; " \
@@ -47,10 +47,10 @@ class CompletionsTest < Skep::TestCase
     assert_equal ["_skep skep\nread\n", ""], [out, err]
   end
 
-  test "a name that would be a command of the shell stays a name" do
-    said = completed("bash", "bash", "-c", BASH, "bash", names: ["b$(touch oops)"],
-                                                         cases: ["skep top b"])
-    assert_equal({ "skep top b" => %w[b$(touch oops)] }, said)
+  test "a swarm's name that contains a shell command doesn't run it" do
+    result = completed("bash", "bash", "-c", BASH, "bash", names: ["b$(touch oops)"],
+                                                           cases: ["skep top b"])
+    assert_equal({ "skep top b" => %w[b$(touch oops)] }, result)
     refute_path_exists "oops"
   end
 

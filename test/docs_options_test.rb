@@ -11,12 +11,12 @@ class DocsOptionsTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
   private_constant :ROOT
 
-  test "all that a node answers is in the page of work" do
-    inner = %i[leave beat_every inspect]
-    answers = Skep::Swarm::Node.public_instance_methods(false).grep_v(/\A__/) - inner
+  test "every public method of a node is in its page" do
+    internal = %i[leave beat_every inspect]
+    methods = Skep::Swarm::Node.public_instance_methods(false).grep_v(/\A__/) - internal
 
     page = text("docs/reference/node.md")
-    assert_empty(answers.reject { |name| page.match?(/`(?:node\.)?#{name[/\w+/]}/) })
+    assert_empty(methods.reject { |name| page.match?(/`(?:node\.)?#{name[/\w+/]}/) })
   end
 
   test "each method for a swarm file is in the page of the swarm" do
@@ -27,7 +27,7 @@ class DocsOptionsTest < Skep::TestCase
     assert_empty(methods.reject { |name| page.match?(/^\| `#{name}\b/) })
   end
 
-  test "every option of a command is in the page that tells of it" do
+  test "every option of a command is in its pages" do
     hidden = %w[--help --control]
     pages = { "run" => %w[reference/cli reference/options],
               "restart" => %w[reference/cli guides/supervision], "reload" => %w[guides/supervision],
@@ -36,9 +36,9 @@ class DocsOptionsTest < Skep::TestCase
               "kafka" => %w[guides/kafka/tooling],
               "web" => %w[guides/web] }
     pages.each do |name, names|
-      told = names.map { |page| text("docs/#{page}.md") }.join
+      all = names.map { |page| text("docs/#{page}.md") }.join
       options = CommandReference.entry(name).options.map(&:long) - hidden
-      assert_empty(options.reject { |option| told.include?(option) }, name)
+      assert_empty(options.reject { |option| all.include?(option) }, name)
     end
   end
 
@@ -58,8 +58,8 @@ class DocsOptionsTest < Skep::TestCase
       assert_includes page, "`#{name}", "the page of Kafka doesn't name #{name}"
       next unless [Integer, Float, Symbol].include?(default.class)
 
-      told = rows[name.to_s].delete(",")
-      assert_includes told, default.is_a?(Symbol) ? default.inspect : default.to_s, name
+      cell = rows[name.to_s].delete(",")
+      assert_includes cell, default.is_a?(Symbol) ? default.inspect : default.to_s, name
     end
   end
 
@@ -85,7 +85,7 @@ class DocsOptionsTest < Skep::TestCase
     end
   end
 
-  # A default as the table has it; nil where it tells it in words.
+  # Returns a default as the table has it; nil if the table describes it in words.
   def shown(default)
     case default
     when Proc then nil

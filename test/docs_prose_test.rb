@@ -45,7 +45,7 @@ class DocsProseTest < Skep::TestCase
     assert_empty wrong
   end
 
-  test "no page has a word that we replaced" do
+  test "no page has a banned word" do
     found = pages.flat_map do |page|
       plain(page).lines.grep(Regexp.union(BANNED)).map { |line| "#{page}: #{line.chomp}" }
     end

@@ -4,7 +4,7 @@ require "test_helper"
 require "kramdown"
 require "kramdown-parser-gfm"
 
-# README and docs, rendered as GitHub does: what is meant as a table, a link or code becomes one.
+# README and docs, rendered as on GitHub: each table, link and code block is recognized.
 class DocsRenderTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
   BLOCK = /^ *```.*?^ *```$/m
@@ -27,7 +27,7 @@ class DocsRenderTest < Skep::TestCase
     assert_empty headless
   end
 
-  test "no table, link, fence or emphasis is left as it was typed" do
+  test "no table, link, fence or emphasis is rendered as plain text" do
     left = pages.flat_map do |page|
       text = render(page).gsub(%r{<(pre|code)\b.*?</\1>}m, "").gsub(/<[^>]+>/, "")
       text.lines.grep(/^\s*\||\|---|\]\(|```|\*\*/).map { |line| "#{page}: #{line}" }

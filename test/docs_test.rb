@@ -6,7 +6,7 @@ require "ripper"
 require "skep/cli"
 require_relative "../rakelib/command_reference"
 
-# The pages agree with each other, and with what the command line takes.
+# The pages agree with each other, and with what the command line accepts.
 class DocsTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
   LINK = /\[[^\]]*\]\(([^()\s]+)\)/
@@ -17,7 +17,7 @@ class DocsTest < Skep::TestCase
               "docs/decisions/README.md" => "docs/decisions/*.md" }.freeze
   private_constant :ROOT, :INDEXES, :LINK, :BLOCK, :CALL
 
-  test "every link leads somewhere, to a heading where it names one" do
+  test "every link leads to a file, and to a heading if it names one" do
     broken = pages.flat_map do |page|
       prose(page).scan(LINK).flatten.grep_v(/\A\w+:/).reject { |link| leads?(page, link) }
                  .map { |link| "#{page}: #{link}" }
@@ -68,18 +68,18 @@ class DocsTest < Skep::TestCase
     assert_empty names.grep_v(/\ASWARM-HOSTNAME(?:-NODE(?:-THREAD)?)?\z/)
   end
 
-  test "what is shown in Ruby can be read by Ruby" do
+  test "every example in Ruby has valid syntax" do
     wrong = blocks("ruby").reject { |_, source| Ripper.sexp(source) }
     assert_empty(wrong.map { |page, source| "#{page}: #{source.lines.first}" })
   end
 
-  test "what is shown of the command line is taken by it" do
+  test "every example of a command has known names and options" do
     code = blocks("console", "sh", "") + pages.flat_map { |page| inline(page) }
     shown = code.flat_map do |page, source|
       source.scan(CALL).map { |name, rest| [page, name, rest.split] }
     end
     assert_operator shown.size, :>, 100
-    assert_empty(shown.reject { |_, name, words| taken?(name, words) })
+    assert_empty(shown.reject { |_, name, words| accepted?(name, words) })
   end
 
   test "every command is in the command line's page, and every exit code in theirs" do
@@ -99,7 +99,7 @@ class DocsTest < Skep::TestCase
   def text(path) = File.read(File.join(ROOT, path), encoding: "UTF-8")
   def prose(page) = text(page).gsub(BLOCK, "").gsub(/`[^`\n]*`/) { |code| code.tr("[]()", "    ") }
 
-  # Page and source of all code of these languages.
+  # Returns page and source of all code in these languages.
   def blocks(*languages)
     pages.flat_map do |page|
       text(page).scan(BLOCK).filter_map do |kind, source|
@@ -108,7 +108,7 @@ class DocsTest < Skep::TestCase
     end
   end
 
-  # Its code amid text.
+  # Returns the commands in a page's inline code.
   def inline(page)
     text(page).gsub(BLOCK, "").scan(/`(skep [^`\n]+)`/).map { |code| [page, *code] }
   end
@@ -123,14 +123,14 @@ class DocsTest < Skep::TestCase
     File.exist?(File.join(ROOT, target)) && (anchor.nil? || anchors(target).include?(anchor))
   end
 
-  # Of headings, as GitHub makes them.
+  # Returns the anchors of a page's headings, as GitHub makes them.
   def anchors(page)
     text(page).gsub(BLOCK, "").scan(/^#+ (.+)$/).flatten.to_set do |heading|
       heading.downcase.gsub(/[^\p{Word}\- ]/, "").tr(" ", "-")
     end
   end
 
-  def taken?(name, words)
+  def accepted?(name, words)
     return true if %w[help version].include?(name)
 
     known = Skep::CLI::COMMANDS[name] && CommandReference.entry(name).options.flat_map(&:names)

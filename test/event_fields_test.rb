@@ -5,7 +5,7 @@ require "test_helper"
 # The fields of events are API: docs/reference/events.md has those that the code gives by name.
 class EventFieldsTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
-  # What has another name: `error` for human text, `hint` for advice, `duration`, `retry_in` and
+  # They were renamed: `error` for human text, `hint` for advice, `duration`, `retry_in` and
   # `timeout_in` for times, `exit_status` and `phase` for ends.
   OLD = %w[message note cause seconds exitstatus].freeze
   COMMON = %w[level node mold pid swarm].freeze
@@ -40,7 +40,7 @@ class EventFieldsTest < Skep::TestCase
 
   def code(file) = File.readlines(file, encoding: "UTF-8").grep_v(/^\s*#/).join
 
-  # Names of events, and of the keyword arguments at the first level of each call.
+  # Returns the names of events, and the keyword arguments at the first level of each call.
   def calls_in(source)
     source.to_enum(:scan, CALL).map do
       match = Regexp.last_match
@@ -48,7 +48,7 @@ class EventFieldsTest < Skep::TestCase
     end
   end
 
-  # The text from that place to the parenthesis that closes the call, without nested brackets.
+  # Returns the text up to the parenthesis that closes the call, without nested brackets.
   def arguments(source, from)
     depth = 1
     source[from..].each_char.with_object(+"") do |char, text|

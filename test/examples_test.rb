@@ -4,7 +4,7 @@ require "test_helper"
 require "yaml"
 require "skep"
 
-# What examples/ says in its units, images and manifests agrees with what its swarm does.
+# The units, images and manifests in examples/ agree with the options of their swarms.
 class ExamplesTest < Skep::TestCase
   ROOT = File.expand_path("../examples", __dir__)
   PROBES = %w[startupProbe readinessProbe livenessProbe].freeze
@@ -14,7 +14,7 @@ class ExamplesTest < Skep::TestCase
     assert_operator pod["terminationGracePeriodSeconds"], :>, config.stop_timeout + 5
   end
 
-  test "a pod's probes ask where its swarm answers" do
+  test "a pod's probes use the address of its swarm's metrics" do
     port = container["ports"].to_h { |port| [port["name"], port["containerPort"]] }
     probes = container.values_at(*PROBES).map { |probe| probe["httpGet"] }
     annotation = manifest.dig("spec", "template", "metadata", "annotations", "prometheus.io/port")
@@ -35,13 +35,13 @@ class ExamplesTest < Skep::TestCase
     assert_operator config.memory_budget, :<, 0.9 * 1024**3
   end
 
-  test "a pod is the user that the image is, and can write where that must" do
+  test "a pod has the image's user, and can write to its run directory" do
     assert_equal dockerfile[/^USER (\d+)$/, 1].to_i, pod.dig("securityContext", "runAsUser")
     assert_includes container["volumeMounts"].map { |mount| mount["mountPath"] },
                     File.dirname(dockerfile[/^ENV SKEP_RUN_DIR=(\S+)$/, 1])
   end
 
-  test "an image asks after the swarm that it runs, and starts it without a shell" do
+  test "an image's health check is for the swarm that it starts without a shell" do
     commands = dockerfile.scan(/(?:^| )CMD (\[.*\])$/).flatten.map { |line| JSON.parse(line) }
 
     assert_equal [%w[bundle exec skep status billing], %w[bundle exec skep run swarm.rb]], commands

@@ -2,8 +2,8 @@
 
 require "test_helper"
 
-# What is in the gem: all that runs, and nothing else. That it installs and works alone
-# is shown by test/scenario/the_readme_leads_to_a_swarm.rb.
+# The gem's files. That it installs and works alone is shown by
+# test/scenario/the_readme_leads_to_a_swarm.rb.
 class GemTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
   KINDS = %w[lib/ ext/skep/ exe/skep sig/ completions/ man/skep.1 README.md CHANGELOG.md
@@ -12,14 +12,14 @@ class GemTest < Skep::TestCase
             ext/skep/extconf.rb ext/skep/depend].freeze
   private_constant :ROOT, :KINDS, :RUNS
 
-  test "has all that is in lib and ext" do
+  test "has all files of lib and ext" do
     there = Dir.glob("{lib,ext}/**/*", base: ROOT).select { |path| File.file?("#{ROOT}/#{path}") }
 
     assert_empty there.grep_v(/\.(?:so|md)\z/) - files
     assert_empty RUNS - files
   end
 
-  test "has nothing that doesn't run, but three texts" do
+  test "has only files that are used at run time, and three texts" do
     assert_empty(files.reject { |path| path.start_with?(*KINDS) })
     assert_empty files.grep(%r{\.(?:so|o|png)\z|(?:\A|/)(?:test|tmp|vendor)/})
     assert_equal %w[CHANGELOG.md LICENSE README.md], files.grep_v(%r{/}).sort

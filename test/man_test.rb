@@ -3,12 +3,12 @@
 require "test_helper"
 require_relative "../rakelib/command_line_files"
 
-# man/skep.1, as readers of manual pages take it.
+# man/skep.1, checked by the programs that show manual pages.
 class ManTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
   private_constant :ROOT
 
-  test "tells of every command, option and exit code" do
+  test "has every command, option and exit code" do
     text = page.gsub("\\-", "-")
     CommandReference.entries.each do |entry|
       assert_includes text, ".SS #{entry.usage}\n"
@@ -18,7 +18,7 @@ class ManTest < Skep::TestCase
   end
 
   { "man" => %w[man --warnings=w -l], "mandoc" => %w[mandoc -T lint -W error] }.each do |tool, how|
-    test "#{tool} has nothing against it" do
+    test "#{tool} has no warning" do
       missing tool unless system("command -v #{tool} > /dev/null")
 
       env = { "MANPAGER" => "cat" }

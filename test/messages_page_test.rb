@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "../rakelib/messages_page"
 
 class MessagesPageTest < Skep::TestCase
-  test "the page of messages is what rake messages writes" do
+  test "the page of messages is what `rake messages` writes" do
     assert_equal MessagesPage.text, File.read(MessagesPage::PATH, encoding: "UTF-8")
   end
 end

@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# Names that were given up stay given up. The CHANGELOG may tell of them.
+# Names that were given up stay given up. The CHANGELOG may contain them.
 class NamesTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
   CONSTANTS = %w[
@@ -50,7 +50,7 @@ class NamesTest < Skep::TestCase
     Asking Examination Misuse NotDone PURPOSE TAKES Vitals nothing_more may_return_at_once
   ].freeze
   WEB = %w[Attempts Badges Deed Hub Pace Reply Sight Visitor badges].freeze
-  # What outsiders see: control, log, systemd and metrics.
+  # The components control, log, systemd and metrics.
   OBSERVATION = %w[
     Discreet Exposition JournalEntry Outlet Readings Standing Unservable Wording WorkReadings disown
   ].freeze

@@ -51,13 +51,13 @@ class RedactionTest < Skep::TestCase
   test "hides passwords in text, and nothing else of it" do
     HIDDEN.each do |text, clean|
       assert_equal clean, redacted(text)
-      assert_equal clean, redacted(clean), "it is hidden once"
+      assert_equal clean, redacted(clean), "it is hidden twice"
     end
     assert_equal "lost redis://me:[secret]@host:1/2 and http://host/a:b@c",
                  redacted("lost redis://me:hunter2@host:1/2 and http://host/a:b@c")
   end
 
-  test "leaves alone what holds none" do
+  test "leaves text without a secret unchanged" do
     SHOWN.each { |text| assert_equal text, redacted(text) }
   end
 
@@ -67,7 +67,7 @@ class RedactionTest < Skep::TestCase
                  redacted(facts).reject { |_, value| value == 6 })
   end
 
-  test "takes any bytes and any encoding" do
+  test "accepts any bytes and any encoding" do
     assert_equal "\u00e9 password=[secret]",
                  redacted("\u00e9 password=hunter2".encode(Encoding::UTF_16LE))
     assert_equal "? password=[secret]", redacted("\xFF password=hunter2").scrub

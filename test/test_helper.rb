@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# What every test file requires first. It loads no room: a test requires those it is about.
+# Every test file requires this first. It loads no component: a test requires its own.
 #
 #   require "test_helper"
 #   require "skep/os"
 #
 #   class PidfdTest < Skep::TestCase
-#     test "knows that a process lives" do
+#     test "is alive while the process runs" do
 #       …
 #     end
 #   end
@@ -23,5 +23,5 @@ require "support/means"
 require "support/processes"
 require "support/test_case"
 
-# A suite that forks wants no threads about that it didn't start.
+# Tests fork, so Minitest must not start threads of its own.
 Minitest.parallel_executor = Minitest::Parallel::Executor.new(0)

@@ -7,7 +7,7 @@
 #   family.step                      # every child runs the next step; returns their values
 #   family.end                       # closes the pipes, which ends the children
 #
-# A step's value must be plain: it travels as JSON. Source: proc(5), smaps_rollup.
+# A step's value must be plain: it is sent as JSON. Source: proc(5), smaps_rollup.
 class Family
   Child = Struct.new(:pid, :orders, :answers)
 
@@ -20,7 +20,7 @@ class Family
 
   def initialize(size, steps)
     @children = []
-    size.times { @children << bear(steps) }
+    size.times { @children << fork_child(steps) }
   end
 
   def pids = @children.map(&:pid)
@@ -43,7 +43,7 @@ class Family
   private
 
   # A child closes its siblings' pipes, so that it ends with its parent.
-  def bear(steps)
+  def fork_child(steps)
     theirs, ours = IO.pipe
     answers, answer = IO.pipe
     pid = fork do

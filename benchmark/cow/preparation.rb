@@ -23,9 +23,9 @@ class Preparation
 
   class << self
     def load(name)
-      features, deed = WAYS.fetch(name)
+      features, call = WAYS.fetch(name)
       features.each { |feature| require feature }
-      deed
+      call
     rescue LoadError => e
       raise Skipped, "#{e.path || "a file"} isn't there"
     end

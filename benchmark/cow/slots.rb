@@ -15,7 +15,7 @@ FEWEST = 10_000
 measure do
   heap = Heap.new(Integer(ARGV.first))
   GC.start
-  raise "nothing lives" unless heap.size.positive?
+  raise "no object is live" unless heap.size.positive?
 
   if RUBY_VERSION < "3.3"
     { "RUBY_GC_HEAP_INIT_SLOTS" => [GC.stat(:heap_live_slots), FEWEST].max.to_s }

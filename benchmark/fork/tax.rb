@@ -34,9 +34,9 @@ module Skep
         # nothing.
         def measure(kind, how: "fork", libraries: 0, mappings: 0, megabytes: 0, huge: false)
           how = program("glibc static", 0) if how == "posix_spawn"
-          told = Program.run([program(kind, libraries), how, @milliseconds, mappings, megabytes,
-                              huge ? 1 : 0])
-          { "" => told.fetch("us"), "mappings" => told.fetch("mappings").to_f }
+          figures = Program.run([program(kind, libraries), how, @milliseconds, mappings, megabytes,
+                                 huge ? 1 : 0])
+          { "" => figures.fetch("us"), "mappings" => figures.fetch("mappings").to_f }
         end
 
         private

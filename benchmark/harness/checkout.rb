@@ -32,7 +32,7 @@ module Skep
           @path = before
         end
 
-        # Returns a sentence that says why it can't be measured, or nil.
+        # Returns a sentence with the reason why it can't be measured, or nil.
         def refusal(path)
           return "#{path} is no checkout of skep" unless File.exist?("#{path}/exe/skep")
           return unless OS.native? && Dir.glob("#{path}/lib/skep/skep_ext.*").empty?

@@ -25,8 +25,8 @@ module Skep
         text, status = Open3.capture2e(*name.split, *FLAGS, "-o", program, source, *flags)
         return program if status.success?
 
-        said = text[/(?:error:|cannot find) .*$/] || text.lines.last.to_s.strip
-        raise Subject::Skipped, "#{name} can't build it: #{said}"
+        reason = text[/(?:error:|cannot find) .*$/] || text.lines.last.to_s.strip
+        raise Subject::Skipped, "#{name} can't build it: #{reason}"
       rescue Errno::ENOENT
         raise Subject::Skipped, "there is no #{name.split.first}: apt-get install #{@package}"
       end

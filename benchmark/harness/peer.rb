@@ -5,7 +5,7 @@
 #   peer = Peer.find("pid_cache")    # nil if it isn't installed
 #   peer.version                     # => "0.1.0"
 #   peer.flags                       # => ["-I", ".../lib"], for the Ruby that is to load it
-#   Peer.missing("pid_cache")        # => the sentence that says what to install
+#   Peer.missing("pid_cache")        # => a sentence with what to install
 module Skep
   module Benchmarks
     Peer = Struct.new(:name, :version, :paths, keyword_init: true)

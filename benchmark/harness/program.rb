@@ -98,8 +98,8 @@ module Skep
       def fail_with(status, errors)
         raise Failed, "#{name} wasn't over after #{@timeout} s" unless status
 
-        said = errors.lines.first.to_s.strip
-        raise Failed, "#{name} ended with #{status.to_s.sub(/\Apid \d+ /, "")}: #{said}"
+        error = errors.lines.first.to_s.strip
+        raise Failed, "#{name} ended with #{status.to_s.sub(/\Apid \d+ /, "")}: #{error}"
       end
 
       def name = File.basename(@command.first)

@@ -15,11 +15,11 @@
 module Skep
   module Benchmarks
     class Subject
-      # The subject can't be measured here. The message says why and what to install.
+      # The subject can't be measured here. The message has the reason and what to install.
       class Skipped < Skep::Error
       end
 
-      # The subject was measured, but the expected event doesn't happen. The message says so.
+      # The subject was measured, but the expected event doesn't happen; see the message.
       class Never < Skep::Error
       end
 

@@ -95,13 +95,13 @@ module Skep
         end
 
         def command(verb, *rest)
-          said = "#{@folder}/#{verb}.said"
+          log = "#{@folder}/#{verb}.log"
           pid = Process.spawn(ENV.fetch(PROGRAM), verb, "#{@folder}/broker", *rest,
-                              %i[out err] => said, in: File::NULL, pgroup: true)
+                              %i[out err] => log, in: File::NULL, pgroup: true)
           pidfd = Skep.pidfd(pid)
           return if pidfd.wait(timeout: SECONDS)&.success?
 
-          raise Failed, "the broker didn't #{verb}: #{File.read(said).lines.last}"
+          raise Failed, "the broker didn't #{verb}: #{File.read(log).lines.last}"
         ensure
           pidfd&.close
         end

@@ -37,9 +37,9 @@ module Kinds
 
     def fibs(count) = kind([FIB] * count, method(:fib), :itself)
 
-    # Makes objects whose memory is mostly malloc's, as in a booted application. How many varies a
-    # little: where the heap has its free slots decides how many pages a node has to copy, and with
-    # the same number a version of skep would have the same luck, or bad luck, in all rounds.
+    # Makes objects whose memory is mostly malloc's, as in a booted application. Their number varies
+    # a little: the position of free slots in the heap decides how many pages a node copies. With
+    # the same number, chance would favour the same version of skep in all rounds.
     def heap(count)
       count += Random.rand(count / 20)
       kept = Array.new(count) { |number| number.to_s.ljust(210, "x") }

@@ -77,7 +77,7 @@ module Skep
         def served(load_generator, pages)
           load_generator.visit("#{@run.folder}/socket", pages)
         rescue Program::Failed => e
-          raise Program::Failed, "#{e.message} (#{@run.said})"
+          raise Program::Failed, "#{e.message} (#{@run.last_error})"
         end
 
         def weigh

@@ -51,11 +51,11 @@ module Skep
 
       def initialize(server, folder, wishes)
         @server, @folder, @wishes = server, folder, wishes
-        @strangers = ProcessTree.children("self")
+        @other_children = ProcessTree.children("self")
         @known = []
         @text = +""
-        File.mkfifo("#{folder}/witness")
-        @witness = File.open("#{folder}/witness", File::RDWR)
+        File.mkfifo("#{folder}/reports")
+        @reports = File.open("#{folder}/reports", File::RDWR)
       end
 
       def run(environment)
@@ -90,7 +90,8 @@ module Skep
         found = []
         while found.size < count
           found << (arrival(deadline - OS.now) or
-            raise Program::Failed, "#{found.size} of #{count} workers in #{seconds} s: #{said}")
+            raise Program::Failed,
+                  "#{found.size} of #{count} workers in #{seconds} s: #{last_error}")
           found.pop unless found.last.word == word
         end
         found
@@ -132,15 +133,15 @@ module Skep
       end
 
       # Returns the seconds until all of these have exited, or nil at the timeout.
-      def gone(pidfds, seconds)
+      def seconds_to_exit(pidfds, seconds)
         began = OS.now
         late = pidfds.reject { |each| each.wait(timeout: began + seconds - OS.now) }
         OS.now - began if late.empty?
       end
 
       # Returns the last error that it printed, else its last line.
-      def said
-        lines = File.read("#{folder}/said").lines.map(&:strip)
+      def last_error
+        lines = File.read("#{folder}/output").lines.map(&:strip)
         lines.grep(/error|exception/i).last || lines.reject(&:empty?).last.to_s
       end
 
@@ -150,7 +151,7 @@ module Skep
         wishes = { "SKEP_BENCH_FOLDER" => folder, "SKEP_RUN_DIR" => folder,
                    "SKEP_BENCH_WISHES" => JSON.generate(@wishes) }
         pid = Process.spawn({ **environment, **wishes }, *@server.command,
-                            in: File::NULL, %i[out err] => "#{folder}/said", chdir: folder,
+                            in: File::NULL, %i[out err] => "#{folder}/output", chdir: folder,
                             pgroup: true)
         @pidfd = Skep.pidfd(pid)
       end
@@ -162,22 +163,24 @@ module Skep
           left.each { |each| finish(each, deadline) }
           break if OS.now > deadline
         end
-        [@pidfd, @witness].compact.each(&:close)
+        [@pidfd, @reports].compact.each(&:close)
       end
 
       # Reads more text. Returns false at the deadline.
       def read_reports(deadline)
         left = [deadline - OS.now, 0].max
-        readable, = IO.select([@witness, *(@pidfd unless @ending)], nil, nil, left)
+        readable, = IO.select([@reports, *(@pidfd unless @ending)], nil, nil, left)
         return false unless readable
-        raise Program::Failed, "#{@server.name} ended: #{said}" unless readable.include?(@witness)
+        unless readable.include?(@reports)
+          raise Program::Failed, "#{@server.name} ended: #{last_error}"
+        end
 
-        @text << @witness.read_nonblock(65_536)
+        @text << @reports.read_nonblock(65_536)
       end
 
       # Returns its descendants, including inherited orphans.
       def remains
-        children = ProcessTree.children("self") - @strangers
+        children = ProcessTree.children("self") - @other_children
         children.flat_map { |child| [child, *ProcessTree.below(child)] }
       end
 

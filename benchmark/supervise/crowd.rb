@@ -52,8 +52,9 @@ module Skep
         end
 
         def status
-          told = Control::Client.new("#{@run.folder}/bench.sock").call("status")["status"]["nodes"]
-          raise Program::Failed, "the status tells of #{told.size}" unless told.size == nodes
+          client = Control::Client.new("#{@run.folder}/bench.sock")
+          size = client.call("status")["status"]["nodes"].size
+          raise Program::Failed, "the status has #{size} nodes" unless size == nodes
         end
 
         def seconds

@@ -35,7 +35,7 @@ module Skep
             @run.rest
             still_there
             @run.end!(:TERM)
-            @run.gone(all, patience) or never(all, patience)
+            @run.seconds_to_exit(all, patience) or never(all, patience)
           ensure
             all&.each(&:close)
           end
@@ -69,7 +69,7 @@ module Skep
         def still_there
           return if @run.pidfd.alive?
 
-          raise Subject::Never, "ends by itself: it doesn't wait for its workers"
+          raise Subject::Never, "ends at once: it doesn't wait for its workers"
         end
 
         def never(all, patience)

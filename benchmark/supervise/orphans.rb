@@ -15,21 +15,21 @@ module Skep
 
         def healthy
           @run.await(@run.wishes[:workers])
-          gone
+          kill_supervisor
         end
 
         def stuck
           @run.await(@run.wishes[:workers]).each { |worker| @run.stick(worker.pid) }
-          gone
+          kill_supervisor
         end
 
         private
 
-        def gone
+        def kill_supervisor
           @run.rest
           all = @run.below.map { |pid| Skep.pidfd(pid) }
           @run.end!(:KILL)
-          @run.gone(all, @patience) or
+          @run.seconds_to_exit(all, @patience) or
             raise Subject::Never, "#{all.count(&:alive?)} of #{all.size} processes never " \
                                     "within #{@patience} s"
         ensure

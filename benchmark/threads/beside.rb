@@ -20,7 +20,7 @@ beside = lambda do |&work|
   others = Array.new(threads.to_i) do
     Thread.new do
       begun << true
-      way == "passing" ? Passing.for_ever : over.pop
+      way == "passing" ? Passing.forever : over.pop
     end
   end
   others.each { begun.pop }

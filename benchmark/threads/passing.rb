@@ -2,7 +2,7 @@
 
 # A thread that waits by Thread.pass. skep itself never waits like this.
 module Passing
-  def self.for_ever
+  def self.forever
     loop { Thread.pass }
   end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Counts what handlers have finished, from the ledgers that the nodes write and from nothing else.
+# Counts finished messages, only from the ledgers that the nodes write.
 #
 #   ledgers = Ledgers.new(folder, messages: 200_000)
 #   ledgers.read           # => how many records were new
@@ -8,8 +8,9 @@
 #   ledgers.duplicates     # => how many were done again
 #
 # A ledger is the file of one process, NODE-PID.ledger, with a record of 16 bytes for each message:
-# id, partition, offset. The node appends it by one write(2) after the handler's work. A kill leaves
-# a record out or whole, since none crosses a page's border; one that isn't whole isn't counted.
+# id, partition, offset. The node appends it by one write(2) after the handler's work. After a
+# kill a record is missing or complete, since none crosses a page's border. An incomplete one isn't
+# counted.
 module Skep
   module Demo
     class Ledgers

@@ -3,8 +3,8 @@
 # The swarm's nodes, as its log reports them, and the kills.
 #
 #   nodes = Nodes.new
-#   nodes.hear(event)
-#   nodes.ready            # those that work
+#   nodes.handle(event)
+#   nodes.ready            # the nodes that are ready
 #   nodes.kill             # kills one of them at random; returns the Kill
 #   nodes.kills            # all, in order
 #
@@ -31,7 +31,7 @@ module Skep
       def restarts = @boots.values.sum { |boots| boots - 1 }
       def recovering? = @kills.any? && !@kills.last.recovered?
 
-      def hear(event)
+      def handle(event)
         id, pid = event.values_at("node", "pid")
         case event["event"]
         when "node_forked" then forked(id, pid)
@@ -59,7 +59,7 @@ module Skep
       def forked(id, pid)
         forget(id)
         @nodes[id] = Node.new(id, pid, Skep.pidfd(pid), false)
-      rescue Errno::ESRCH # it died at once: the log will say so
+      rescue Errno::ESRCH # it died at once: the log reports it
         nil
       end
 

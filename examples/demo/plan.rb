@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What a run does: how many messages, nodes and kills, when a kill is due, and how far writing may
+# The plan of a run: how many messages, nodes and kills, when a kill is due, and how far writing may
 # be ahead of the nodes.
 #
 #   plan = Plan.new(messages: 1_000, nodes: 4, kills: 2)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Prints how far a run is: a line every two seconds, and one for each node that was replaced.
+# Prints the progress of a run: a line every two seconds, and one for each node that was replaced.
 #
 #     4.0 s  31,200 of 200,000 (15 %), working
 #     4.9 s  kill 2 of 10: node 1 (pid 4242) got SIGKILL, pid 4300 was ready 41 ms later
@@ -14,7 +14,7 @@ module Skep
       def initialize(plan, out)
         @plan, @out = plan, out
         @started_at = @next_at = OS.now
-        @told = 0
+        @shown = 0
         introduce if out
       end
 
@@ -22,11 +22,11 @@ module Skep
         return unless @out
 
         recovered = kills.select(&:recovered?)
-        recovered.drop(@told).each { |kill| say(news(kill, @told += 1)) }
+        recovered.drop(@shown).each { |kill| write(text_of(kill, @shown += 1)) }
         return if OS.now < @next_at
 
         @next_at += EVERY
-        say("#{Text.number(processed)} of #{Text.number(@plan.messages)} " \
+        write("#{Text.number(processed)} of #{Text.number(@plan.messages)} " \
             "(#{processed * 100 / @plan.messages} %), #{phase}")
       end
 
@@ -35,18 +35,18 @@ module Skep
       def introduce
         kills = @plan.kills
         from = @plan.brokers ? "the Kafka at #{@plan.brokers}" : "an embedded Kafka broker"
-        fate = "#{Text.count(kills, "time")} one is killed with SIGKILL. No message may get lost."
+        plan = "#{Text.count(kills, "time")} one is killed with SIGKILL. No message may get lost."
         @out.puts("#{Text.count(@plan.nodes, "node")} handle " \
                   "#{Text.count(@plan.messages, "message")} from #{from}.",
-                  kills.zero? ? "No node is killed." : fate, "")
+                  kills.zero? ? "No node is killed." : plan, "")
       end
 
-      def news(kill, number)
+      def text_of(kill, number)
         "kill #{number} of #{@plan.kills}: node #{kill.node} (pid #{kill.pid}) got SIGKILL, " \
           "pid #{kill.successor} was ready #{kill.milliseconds.round} ms later"
       end
 
-      def say(text)
+      def write(text)
         @out.puts("#{format("%6.1f s", OS.now - @started_at)}  #{text}")
         @out.flush
       end

@@ -7,15 +7,15 @@ require "tmpdir"
 #
 #   Runner.new(plan, out: $stdout).run   # => Result, or raises Failed with a sentence
 #
-# INT, TERM or HUP stop it in order, a second one by force. It has ended what it started when `run`
-# returns.
+# INT, TERM or HUP stop it gracefully, a second one by force. When `run` returns, all processes that
+# it has started have ended.
 module Skep
   module Demo
     class Runner
       TURN = 0.1 # seconds between two looks at the ledgers
       STILL = 60.0 # seconds without progress until it gives up
       STOP = 45.0 # seconds for the swarm to end
-      SAME_SECONDS = 0.05 # within that it is one signal: timeout(1) sends to process and group
+      SAME_SECONDS = 0.05 # signals this close are one: timeout(1) sends to process and group
       SIGNALS = %w[INT TERM HUP].freeze
       private_constant :TURN, :STILL, :STOP, :SAME_SECONDS, :SIGNALS
 
@@ -68,11 +68,11 @@ module Skep
 
       def turn
         wait
-        @swarm.events.each { |event| @nodes.hear(event) }
+        @swarm.events.each { |event| @nodes.handle(event) }
         @moved_at = OS.now if @ledgers.read.positive?
         begin_work if @phase == :booting && @nodes.ready.size == @plan.nodes
         work if @phase == :working
-        look_after
+        supervise
         ended if @swarm.status
         @progress.show(@ledgers.processed, @nodes.kills, @phase)
       end
@@ -108,12 +108,12 @@ module Skep
         stop(failure: e.message)
       end
 
-      def look_after
+      def supervise
         @swarm.force if @phase == :stopping && OS.now - @stopped_at > STOP
         return if @phase == :stopping || OS.now - @moved_at < STILL
         return stop(note: "nothing moved for #{STILL.round} s") if @began_at
 
-        stop(failure: "the swarm isn't ready after #{STILL.round} s: #{@swarm.complaint}")
+        stop(failure: "the swarm isn't ready after #{STILL.round} s: #{@swarm.error}")
       end
 
       def stop(failure: nil, note: nil)
@@ -127,13 +127,13 @@ module Skep
         @status = Swarm::IPC::ExitStatus.of(@swarm.status)
         return if @phase == :stopping
 
-        @failure = "the swarm ended early (#{@status}): #{@swarm.complaint}"
+        @failure = "the swarm ended early (#{@status}): #{@swarm.error}"
       end
 
-      # The ledgers are read from scratch: nothing writes to them any more.
+      # Reads the ledgers from scratch: nothing writes to them any more.
       def result
         ledgers = Ledgers.new(@folder, messages: @plan.messages).tap(&:read)
-        status = @status.exitstatus&.zero? ? nil : "#{@status}: #{@swarm.complaint}"
+        status = @status.exitstatus&.zero? ? nil : "#{@status}: #{@swarm.error}"
         Result.new(plan: @plan, produced: @produced, processed: ledgers.processed,
                    duplicates: ledgers.duplicates, kills: @nodes.kills, restarts: @nodes.restarts,
                    seconds: @moved_at - @began_at, swarm_failure: status, note: @note)

@@ -6,13 +6,13 @@ require "rbconfig"
 #
 #   swarm = SwarmProcess.new(topic, folder, nodes: 4)
 #   swarm.log                       # an IO, readable when there are events
-#   swarm.events                    # those that have come, as hashes
+#   swarm.events                    # new events, as hashes
 #   swarm.stop; swarm.force
 #   swarm.status                    # its Process::Status once it has ended
-#   swarm.complaint                 # what is wrong with it, in a line
+#   swarm.error                     # the reason of its failure, in a line
 #
-# It has a process group of its own: a terminal's Ctrl-C reaches the demo alone, which stops it in
-# order. It stops, too, if the demo dies.
+# It has a separate process group: a terminal's Ctrl-C reaches the demo only, which stops it
+# gracefully. It also stops if the demo dies.
 module Skep
   module Demo
     class SwarmProcess
@@ -55,10 +55,10 @@ module Skep
       def force = signal(:QUIT)
 
       # Its own sentence, else the beginning of an error's report, else the last error of its log.
-      def complaint
+      def error
         lines = File.readlines(@errors, chomp: true)
-        said = lines.grep(/\Askep: /).last || lines.first || @error || "see its log by --keep"
-        said.delete_prefix("skep: ").delete_prefix("#{FILE}: ")
+        line = lines.grep(/\Askep: /).last || lines.first || @error || "see its log by --keep"
+        line.delete_prefix("skep: ").delete_prefix("#{FILE}: ")
       end
 
       # Ends it if it still runs.

@@ -36,7 +36,8 @@ module Skep
 
       def start
         kafka = { "bootstrap.servers" => @brokers || "localhost:0" }
-        errors = Kafka::Source.new(kafka:, group: name, topics: name).errors # no client gem, say
+        # Such as a missing client gem.
+        errors = Kafka::Source.new(kafka:, group: name, topics: name).errors
         raise Failed, errors.join("; ") if errors.any?
 
         @brokers ? reach : embed

@@ -3,19 +3,20 @@
 require "json"
 require "pg"
 
-# The table of schema.sql, over a connection of its own.
+# The table of schema.sql, with its own connection.
 #
 #   table = OrderTable.new("postgresql:///shop")
 #   table.upsert([{ "id" => 7, …, kafka_offset: 42 }], node)
 class OrderTable
-  # One statement a batch. A row only ever goes forward: what comes again, or comes late from a
-  # process thought dead, finds its own offset or a later one there and changes nothing.
+  # One statement for a batch. A row only moves to a higher offset: a repeated message, or a late
+  # one from a process that was considered dead, finds its offset or a later one and changes
+  # nothing.
   UPSERT = <<~SQL
     INSERT INTO orders AS stored (id, customer, state, cents, kafka_offset)
     SELECT id, customer, state, cents, kafka_offset
     FROM json_to_recordset($1)
       AS fresh(id bigint, customer text, state text, cents bigint, kafka_offset bigint)
-    ORDER BY id -- so that two who write the same rows don't wait for each other in a circle
+    ORDER BY id -- so that two writers of the same rows don't deadlock
     ON CONFLICT (id) DO UPDATE
       SET (customer, state, cents, kafka_offset) =
           (excluded.customer, excluded.state, excluded.cents, excluded.kafka_offset)
@@ -27,14 +28,14 @@ class OrderTable
     connect
   end
 
-  # A database that is away isn't the messages' fault: it is waited for here, so that none of them
-  # becomes a dead letter. What the database refuses is raised, and tried again message by message.
+  # Waits for a database that is away, so that no message becomes a dead letter. If the database
+  # refuses the rows, the error is raised, and skep retries message by message.
   def upsert(orders, node)
-    newest = orders.to_h { |order| [order["id"], order] }.values # an upsert takes a row but once
+    newest = orders.to_h { |order| [order["id"], order] }.values # an upsert takes each row once
     connect unless connected?
     @connection.exec_params(UPSERT, [JSON.generate(newest)])
   rescue PG::Error
-    raise if connected? || node.wait(1) # true: this node is to stop, and the batch comes again
+    raise if connected? || node.wait(1) # true: the node stops, and the batch is delivered again
 
     retry
   end

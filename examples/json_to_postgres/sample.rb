@@ -2,7 +2,7 @@
 
 require "json"
 
-# Orders for examples/try: each comes when it is made, paid and sent, and a few aren't JSON.
+# Orders for examples/try: a message when each is made, paid and sent. A few aren't JSON.
 module Sample
   TOPICS = { "orders" => 8, "orders.dead" => 1 }.freeze
   TOPIC = "orders"
@@ -17,7 +17,7 @@ module Sample
       STATES.flat_map { |state| [["7", BROKEN], *Array.new(ORDERS) { |id| order(id, state) }] }
     end
 
-    # What the table comes to: as many orders as there are, all of them sent.
+    # Returns the contents of the table: all orders, all of them sent.
     def result(_, postgres)
       rows = postgres.query("SELECT state, count(*), sum(cents) FROM orders GROUP BY state")
       rows.lines.map { |row| format("%s: %d orders, %d cents", *row.chomp.split("|")) }

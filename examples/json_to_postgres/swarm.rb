@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Orders, JSON in a Kafka topic, become rows of a PostgreSQL table. README.md: what is guaranteed.
+# Turns orders, JSON in a Kafka topic, into rows of a PostgreSQL table. Guarantees: README.md.
 #
 #   psql "$DATABASE_URL" -f schema.sql
 #   BROKERS=kafka-1:9092 DATABASE_URL=postgresql://db/shop skep run swarm.rb
@@ -14,13 +14,13 @@ source = Skep::Kafka::Source.new(kafka:, group: "orders-to-postgres", topics: "o
 Skep.swarm "orders", nodes: Integer(ENV.fetch("NODES", "2")) do |swarm|
   table = nil
   swarm.preload { require_relative "order_table" } # once, before the nodes are forked
-  swarm.on_boot { table = OrderTable.new(ENV.fetch("DATABASE_URL")) } # a connection a node
+  swarm.on_boot { table = OrderTable.new(ENV.fetch("DATABASE_URL")) } # a connection for each node
   swarm.work(source) do |batch, node|
     orders = batch.map { |message|
       { **Hash(JSON.parse(message.payload)), kafka_offset: message.offset }
     }
     table.upsert(orders, node)
-  rescue JSON::ParserError, TypeError, PG::IntegrityConstraintViolation => e # no other try helps
+  rescue JSON::ParserError, TypeError, PG::IntegrityConstraintViolation => e # a retry wouldn't help
     raise e.extend(Skep::Kafka::NonRetryable)
   end
 end

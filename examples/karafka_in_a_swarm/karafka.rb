@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# An application's own karafka.rb, but for the name, which is this node's.
+# An application's own karafka.rb, except for the instance id, which is different in each node.
 class KarafkaApp < Karafka::App
   setup do |config|
     config.client_id = "ledger"

@@ -2,7 +2,7 @@
 
 require "json"
 
-# Writes each order to a file, a line each, in one go a batch. An order may come twice.
+# Appends each order to a file, a line each, with one write for a batch. An order may come twice.
 class OrdersConsumer < Karafka::BaseConsumer
   def consume
     lines = messages.map do |message|

@@ -2,14 +2,14 @@
 
 require "json"
 
-# Orders for examples/try, and what the ledger has of them.
+# Orders for examples/try, and the number of them in the ledger.
 module Sample
   TOPICS = { "orders" => 8 }.freeze
   TOPIC = "orders"
   ORDERS = 20_000
 
   class << self
-    # Karafka begins a log of its own in its root.
+    # Karafka writes a log to its root.
     def environment(scratch) = { "LEDGER" => ledger(scratch), "KARAFKA_ROOT_DIR" => scratch }
 
     def messages
@@ -19,7 +19,7 @@ module Sample
     def result(scratch, _)
       lines = File.exist?(ledger(scratch)) ? File.readlines(ledger(scratch), chomp: true) : []
       orders = lines.uniq.size
-      "#{orders} of #{ORDERS} orders are in the ledger, #{lines.size - orders} came again"
+      "#{orders} of #{ORDERS} orders are in the ledger, #{lines.size - orders} were repeated"
     end
 
     private

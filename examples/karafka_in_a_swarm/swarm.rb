@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Karafka's embedded mode in each node. README.md: what skep does for it, and what it can't.
+# Karafka's embedded mode in each node. Guarantees and limits: README.md.
 #
 #   BROKERS=kafka-1:9092 bundle exec skep run swarm.rb
 require_relative "guest/karafka_node"
@@ -11,6 +11,6 @@ Skep.swarm "ledger", nodes: Integer(ENV.fetch("NODES", "2")), liveness_timeout: 
                      stop_timeout: 30 do |swarm|
   swarm.preload { require_relative "orders_consumer" } # once, before the nodes are forked
 
-  # In each node, for each has a name of its own in the group.
+  # In each node, because each has its own name in the group.
   swarm.work(KarafkaNode.new(threads:)) { require_relative "karafka" }
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A web server: each node is a Puma of one process, all of them on one port. README.md: what skep
-# does for it that Puma's own cluster doesn't.
+# A web server: each node is a Puma of one process, all of them on one port. README.md compares it
+# with Puma's own cluster.
 #
 #   ./listen 9292 bundle exec skep run swarm.rb
 require "socket"
@@ -20,11 +20,11 @@ Skep.swarm "web", nodes:, liveness_timeout: 60 do |swarm|
     accepting = puma.run
     node.ready!
     until node.stopping?
-      raise "Puma accepts no more" unless accepting.alive?
+      raise "Puma has stopped accepting" unless accepting.alive?
 
       node.work = { totals: { requests: puma.stats[:requests_count] } }
       node.wait(10)
     end
-    puma.stop(true) # accepts no more, and answers whom it has accepted
+    puma.stop(true) # stops accepting, and answers all accepted requests
   end
 end

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Calculation, so that it scales by processes and not by threads. Done twice it leaves the same.
+# A calculation, which scales by processes and not by threads. It is idempotent.
 class CountPrimes
   include Sidekiq::Job
-  sidekiq_options longest: 60 # seconds; who takes longer is stuck
+  sidekiq_options longest: 60 # seconds; a job that takes longer is stuck
 
   def perform(number, limit)
     primes = (2..limit).count { |one| (2..Integer.sqrt(one)).none? { |two| (one % two).zero? } }

@@ -3,7 +3,7 @@
 require "sidekiq"
 require_relative "jobs"
 
-# Numbers for examples/try, each with so many primes below it.
+# Jobs for examples/try: each counts the primes up to a number.
 module Sample
   JOBS = 2_000
 

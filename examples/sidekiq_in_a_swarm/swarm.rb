@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Sidekiq's embedded mode in each node. README.md: what skep does for it, and what it can't.
+# Sidekiq's embedded mode in each node. Guarantees and limits: README.md.
 #
 #   REDIS_URL=redis://localhost:6379/0 APP=/srv/shop/config/environment skep run swarm.rb
 require_relative "guest/sidekiq_node"
@@ -15,6 +15,6 @@ Skep.swarm "jobs", nodes: Integer(ENV.fetch("NODES", "2")), liveness_timeout: 30
   swarm.work(sidekiq) do |config| # in each node, before Sidekiq runs
     config.queues = ENV.fetch("QUEUES", "default").split(",")
     config.logger.level = Logger::WARN
-    config[:timeout] = stop_timeout - 5 # then what isn't done is pushed back
+    config[:timeout] = stop_timeout - 5 # then Sidekiq pushes back unfinished jobs
   end
 end

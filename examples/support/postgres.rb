@@ -5,17 +5,17 @@ require "fileutils"
 require "open3"
 require "tmpdir"
 
-# A PostgreSQL server of Debian's in a temporary directory, on a UNIX socket alone, for trying the
-# examples: it keeps nothing.
+# Debian's PostgreSQL server in a temporary directory, on a UNIX socket only, for trying the
+# examples. Its data is deleted at its stop.
 #
 #   postgres = Postgres.start
 #   postgres.url                  # => "postgresql:///postgres?host=/tmp/…&user=skep"
 #   postgres.load("schema.sql")
-#   postgres.restart("immediate") # as a crash would; "fast" cuts connections in good order
+#   postgres.restart("immediate") # like a crash; "fast" closes connections first
 #   postgres.kill                 # kill -9 of all its processes; postgres.start starts it again
 #   postgres.stop
 class Postgres
-  USER = "postgres" # for root, as whom it doesn't run
+  USER = "postgres" # PostgreSQL doesn't run as root
   INITDB = %w[--auth=trust --username=skep --encoding=UTF8 --locale=C --no-sync].freeze
 
   def self.start = new.tap(&:start)
@@ -39,14 +39,14 @@ class Postgres
     start
   end
 
-  # What the server has committed is kept, because the kernel has it.
+  # Committed data survives, because the kernel has it.
   def kill
     server = Integer(File.foreach("#{data}/postmaster.pid").first)
     children = File.read("/proc/#{server}/task/#{server}/children").split.map { |pid| Integer(pid) }
     [server, *children].map { |pid| kill_process(pid) }.compact.each do |pidfd|
       pidfd.wait(timeout: 10) or raise "a process of PostgreSQL doesn't end"
     end
-    # A process that nobody reaps seems to be alive.
+    # A process that isn't reaped seems to be alive.
     FileUtils.rm_f(["#{data}/postmaster.pid", *Dir["#{@directory}/.s.PGSQL.*"]])
   end
 
@@ -57,7 +57,7 @@ class Postgres
 
   def load(file) = query(File.read(file))
 
-  # What psql prints: a line a row, columns with | between them.
+  # Returns what psql prints: a line for each row, with | between columns.
   def query(sql) = run("psql", "-qAt", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", sql)
 
   private
@@ -72,15 +72,15 @@ class Postgres
 
   def run(program, *arguments)
     command = [*unprivileged, tool(program), *arguments]
-    said, status = Open3.capture2e({ "LC_ALL" => "C" }, *command, chdir: @directory)
-    status.success? ? said : raise("#{program}: #{said}")
+    output, status = Open3.capture2e({ "LC_ALL" => "C" }, *command, chdir: @directory)
+    status.success? ? output : raise("#{program}: #{output}")
   end
 
   def unprivileged
     Process.uid.zero? ? ["setpriv", "--reuid=#{USER}", "--regid=#{USER}", "--clear-groups"] : []
   end
 
-  # Debian keeps the server's own programs out of the way, a folder a version.
+  # Debian has the server's own programs in a folder for each version.
   def tool(name)
     folders = [*Dir["/usr/lib/postgresql/*/bin"].sort.reverse, *ENV["PATH"].split(":")]
     folders.map { |folder| "#{folder}/#{name}" }.find { |path| File.executable?(path) } or

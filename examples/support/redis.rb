@@ -5,13 +5,13 @@ require "open3"
 require "skep/os"
 require "tmpdir"
 
-# A Redis server of Debian's in a temporary directory, on a UNIX socket alone, for trying the
-# examples: what it was told outlives its crashes, and nothing outlives its stop.
+# Debian's Redis server in a temporary directory, on a UNIX socket only, for trying the examples.
+# Its data survives a crash, and is deleted at its stop.
 #
 #   redis = RedisServer.start
 #   redis.url                         # => "unix:///tmp/…/redis.sock"
 #   redis.ask("LLEN", "queue:default")
-#   redis.crash { … }                 # and it is there again
+#   redis.crash { … }                 # kills it, calls the block, and starts it again
 #   redis.stop
 class RedisServer
   SETTINGS = { port: 0, appendonly: "yes", appendfsync: "no", save: "" }.freeze
@@ -36,7 +36,7 @@ class RedisServer
   rescue Errno::ENOENT
     raise "there is no redis-server here: bin/setup examples"
   ensure
-    log.close # it writes on, to nobody
+    log.close # later output is dropped
   end
 
   def crash
@@ -50,10 +50,10 @@ class RedisServer
     FileUtils.rm_rf(@directory)
   end
 
-  # What redis-cli prints.
+  # Returns what redis-cli prints.
   def ask(*command)
-    said, status = Open3.capture2e("redis-cli", "-s", socket, *command.map(&:to_s))
-    status.success? ? said.chomp : raise("redis-cli: #{said}")
+    output, status = Open3.capture2e("redis-cli", "-s", socket, *command.map(&:to_s))
+    status.success? ? output.chomp : raise("redis-cli: #{output}")
   end
 
   private
@@ -67,17 +67,17 @@ class RedisServer
   end
 
   def await(log)
-    said = +""
-    until said.match?(READY)
-      log.wait_readable(SECONDS) or give_up(said)
-      said << log.readpartial(65_536)
+    output = +""
+    until output.match?(READY)
+      log.wait_readable(SECONDS) or give_up(output)
+      output << log.readpartial(65_536)
     end
   rescue EOFError
-    give_up(said)
+    give_up(output)
   end
 
-  def give_up(said)
+  def give_up(output)
     stop
-    raise "redis-server doesn't begin: #{said}"
+    raise "redis-server doesn't start: #{output}"
   end
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Behind examples/try: runs one example on the servers it needs, all its own: a Redis where its
-# sample.rb has jobs for one, else a Kafka, and a PostgreSQL where it has a schema.sql. Feeds it its
-# sample, and at Ctrl-C shows what it made of that.
+# The program of examples/try: starts the servers that an example needs, and runs the example on its
+# sample.rb. That is a Redis if the sample has jobs, else a Kafka, and a PostgreSQL if there is a
+# schema.sql. At Ctrl-C it prints the result.
 require "skep/kafka"
 require "tmpdir"
 require_relative "postgres"
@@ -33,7 +33,7 @@ def postgres(schema)
   [server, { "DATABASE_URL" => server.url }]
 end
 
-# Ctrl-C goes to the swarm too, and is its to obey.
+# Ignores Ctrl-C: the swarm gets it, too, and stops.
 def swarm(env, file)
   trap("INT") { nil }
   skep = File.expand_path("../../exe/skep", __dir__)

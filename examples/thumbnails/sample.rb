@@ -2,7 +2,7 @@
 
 require "fileutils"
 
-# Images for examples/try, each with a pattern of its own.
+# Images for examples/try, each with a different pattern.
 module Sample
   TOPICS = { "images" => 8, "images.dead" => 1 }.freeze
   TOPIC = "images"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Makes a thumbnail of each image that a message names: Ruby that calculates, which threads can't do
-# side by side and nodes can. README.md: how it scales.
+# Makes a thumbnail of each image that a message names. Nodes do such calculations in parallel,
+# threads don't. README.md: how it scales.
 #
 #   BROKERS=kafka-1:9092 THUMBNAILS=/srv/thumbnails skep run swarm.rb
 require "json"
@@ -18,7 +18,7 @@ Skep.swarm "thumbnails", nodes: do |swarm|
     batch.each do |message|
       name = File.basename(message.payload, ".ppm")
       Thumbnail.of(message.payload).write(File.join(ENV.fetch("THUMBNAILS"), "#{name}.png"))
-    rescue Errno::ENOENT, ArgumentError => e # no image: no other try helps
+    rescue Errno::ENOENT, ArgumentError => e # no image: a retry wouldn't help
       raise e.extend(Skep::Kafka::NonRetryable)
     end
   end

@@ -2,7 +2,7 @@
 
 require "zlib"
 
-# A small picture of an image, in plain Ruby: each of its pixels is the mean of those it stands for.
+# A small copy of an image, in plain Ruby: each pixel is the mean of a square of the image.
 #
 #   Thumbnail.of("photo.ppm").write("photo.png")
 #
@@ -27,7 +27,7 @@ class Thumbnail
     @pixels = shrink(bytes, width * 3)
   end
 
-  # It is there wholly or not at all, and being made twice does no harm.
+  # Writes the whole file or none; writing it twice gives the same result.
   def write(path)
     unfinished = "#{path}.#{Process.pid}"
     File.binwrite(unfinished, png)

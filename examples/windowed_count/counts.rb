@@ -4,20 +4,20 @@ require "json"
 require "pg"
 require_relative "windows"
 
-# The tables of schema.sql, over a connection of its own.
+# The tables of schema.sql, with its own connection.
 #
 #   counts = Counts.new("postgresql:///site")
 #   counts.add(batch, node)
 #
-# A batch's counts and how far its partition has come are written in one transaction: either both
-# are there after a crash, or neither.
+# A batch's counts and the partition's progress are written in one transaction: after a crash both
+# are there, or neither.
 class Counts
   BEGIN_WITH = <<~SQL
     INSERT INTO progress VALUES ($1, 0, 0) ON CONFLICT DO NOTHING
   SQL
 
-  # Locks the row: where two processes have the same partition, one of them not knowing yet that it
-  # has lost it, they come one after the other, and the second finds what the first has done.
+  # Locks the row. If two processes have the same partition, because one doesn't know yet that it
+  # was revoked, they write one after the other, and the second sees what the first has done.
   PROGRESS = <<~SQL
     SELECT next_offset, newest FROM progress WHERE partition = $1 FOR UPDATE
   SQL
@@ -39,7 +39,7 @@ class Counts
     connect
   end
 
-  # A database that is away is waited for, as in ../json_to_postgres.
+  # Waits for a database that is away, as in ../json_to_postgres.
   def add(batch, node)
     connect unless connected?
     @connection.transaction { count(batch) }

@@ -4,11 +4,11 @@ CREATE TABLE IF NOT EXISTS page_views (
   page      text,
   minute    timestamptz,
   views     bigint NOT NULL,
-  late      bigint NOT NULL, -- came when the minute was over: not in `views`
+  late      bigint NOT NULL, -- arrived after the end of the minute: not in `views`
   PRIMARY KEY (partition, page, minute)
 );
 
--- What of each partition is in page_views.
+-- How far page_views contains each partition.
 CREATE TABLE IF NOT EXISTS progress (
   partition   int PRIMARY KEY,
   next_offset bigint NOT NULL,

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# How often each page is viewed in each minute, by the time at which it was viewed. README.md: where
-# the state lives, and why the counts are right after any crash.
+# Counts the views of each page in each minute, by the time of the view. README.md: where the state
+# is, and why the counts are right after any crash.
 #
 #   psql "$DATABASE_URL" -f schema.sql
 #   BROKERS=kafka-1:9092 DATABASE_URL=postgresql://db/site skep run swarm.rb

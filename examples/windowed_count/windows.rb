@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Counts views by page and minute. Which of them are late depends on nothing but those before them
-# in their partition, however they were cut into batches: done again, it comes to the same.
+# Counts views by page and minute. Whether a view is late depends only on earlier views of its
+# partition, not on batches, so a repetition gives the same result.
 #
 #   windows = Windows.new(newest)          # of the views before these, milliseconds since 1970
 #   windows.add("/bees", 1_700_000_012_500)

@@ -11,7 +11,7 @@ require "skep/cli/command"
 
 # The command line: `skep COMMAND …`. Each command is a class with a `run` that returns the exit
 # code (docs/reference/exit_codes.md). A command that fails prints one sentence on stderr. Only the
-# command that is asked for is loaded: a supervisor stays small.
+# requested command is loaded, so that a supervisor stays small.
 module Skep
   module CLI
     # The commands of `skep help`, by group.

@@ -5,13 +5,14 @@ require "skep/redaction"
 require "skep/swarm"
 
 # The control socket: a UNIX socket over which a running swarm answers commands and sends its
-# events. Server is the supervisor's end, Client the other. Loading this gives every swarm one.
+# events. Server is the supervisor's end, Client the other. Requiring this file gives each swarm a
+# control socket.
 module Skep
   module Control
     # The version of the protocol, in each answer of `status`.
     VERSION = 1
 
-    # Facts as the line that goes over the socket.
+    # Returns facts as a line for the socket.
     def self.line(**facts)
       "#{JSON.generate({ v: VERSION, **facts }, max_nesting: 0)}\n"
     end

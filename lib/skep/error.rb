@@ -16,8 +16,8 @@ module Skep
   end
 
   # Raised by work that can't begin (no broker, no permission): ends the boot with one sentence and
-  # `exit_code`. A subclass may return 75 (a dependency isn't there: trying again may help) or 78
-  # (wrong configuration: it won't) in place of 1.
+  # `exit_code`, by default 1. A subclass may return 75 (a dependency isn't there: another attempt
+  # may succeed) or 78 (wrong configuration: another attempt would fail, too).
   class BootError < Error
   end
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# The exit codes of skep's commands and processes; docs/reference/exit_codes.md has the table. From
-# 64 on they are those of sysexits(3), which systemd and shells know. A swarm's is decided in
-# Swarm::Supervisor::Lifecycle#exit_code.
+# The exit codes of skep's commands and processes; docs/reference/exit_codes.md has the table. Those
+# from 64 on are of sysexits(3), which systemd and shells know. Lifecycle#exit_code in
+# swarm/supervisor/ decides the code of a swarm.
 module Skep
   module ExitCode
     OK = 0
@@ -14,15 +14,16 @@ module Skep
     UNAVAILABLE = 75
     CONFIGURATION = 78
 
-    # Those that a boot that came to nothing may end with.
+    # The exit codes of a failed boot.
     BOOT = [FAILED, UNAVAILABLE, CONFIGURATION].freeze
 
-    # The exit code of a boot that failed for these reasons: a wrong configuration needs a person,
-    # so it goes before a dependency that may come back, and that before an error of unknown cause.
+    # Returns the exit code of a boot that failed with several codes. A wrong configuration takes
+    # precedence, because a person must change it; then a missing dependency, which may come back;
+    # then an error of unknown cause.
     def self.of_boot(codes) = (BOOT & codes).max || FAILED
 
-    # The exit code of a boot that this error ends. `exit_code` may be the user's own method, which
-    # returns or raises anything.
+    # Returns the exit code of a boot that this error ends. `exit_code` may be the user's own
+    # method, which returns or raises anything.
     def self.of_error(error)
       error.is_a?(Skep::Error) ? of_boot([error.exit_code]) : FAILED
     rescue StandardError

@@ -71,12 +71,12 @@ module Skep
   def self.warmup(huge_pages: true, reshare: false) = Fork::Warmup.new(huge_pages:, reshare:).run
 
   # @!method self.pid
-  #   The number of this process, at the price of an empty method in C.
+  #   Returns the pid of this process. A call costs as much as an empty method in C.
   #   @return [Integer]
   # @!method self.generation
-  #   The number of forks between this process and the one that loaded skep, where it is 0. After a
-  #   fork that Ruby didn't make, the first call runs the children's callbacks, once for several
-  #   such forks. In a trap handler and in a Ractor other than the main one it doesn't: the next
-  #   call elsewhere does.
+  #   Returns the number of forks between this process and the one that loaded skep; 0 in that one.
+  #   After a fork that Ruby didn't make, the first call runs the `child` callbacks, once for
+  #   several such forks. A call in a trap handler, or in a Ractor other than the main one, doesn't
+  #   run them: the next call elsewhere does.
   #   @return [Integer]
 end

@@ -4,7 +4,7 @@ require "skep/redaction"
 require "skep/swarm"
 
 # The log: a line for each event of a swarm, to stdout, a file or systemd's journal; and the names
-# of all events. Loading this makes every swarm log.
+# of all events. Requiring this file makes each swarm log.
 module Skep
   module Log
   end

@@ -10,12 +10,12 @@ require "skep/swarm"
 #
 # | process | what it does |
 # |---|---|
-# | supervisor | binds the address, and keeps the socket as helpers change: ListenerSocket |
+# | supervisor | binds the address, and lends the socket to each helper: ListenerSocket |
 # | mold | loads the server: `prepare` |
 # | helper | serves, and asks the supervisor for each scrape: `start` |
 #
-# Puma serves HTTP; only a swarm with metrics needs that gem. Nothing is counted here: all figures
-# are the supervisor's, and outlive every helper.
+# Puma serves HTTP; only a swarm with metrics needs that gem. The supervisor keeps all figures, so
+# they outlive each helper.
 module Skep
   module Metrics
     PARTS = %w[definitions prometheus_text swarm_collector work_collector status_cache readiness app

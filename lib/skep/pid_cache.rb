@@ -7,7 +7,7 @@ require "skep/pid_cache/fallback"
 # code of the process. Load it early.
 #
 #   require "skep/pid_cache"
-#   Process.pid, $$            # at the price of an empty method, and of a global variable
+#   Process.pid, $$            # cost as much as an empty method, and as a global variable
 #   Skep::PidCache.active?     # => false on Ruby 3.3 or newer, which has its own cache
 #   Skep::PidCache.status      # => a sentence: what was done, or why nothing
 #

@@ -18,7 +18,7 @@ module Skep
     HOOKS = %i[preload warm on_boot on_exit around_handler on_error].freeze
     private_constant :HOOKS
 
-    # The name that status, logs and commands know it by.
+    # The swarm's name in status, logs and commands.
     attr_reader :name
     attr_reader :options # as given; Definition::Config checks them
     attr_reader :tasks # the kinds of work
@@ -57,9 +57,9 @@ module Skep
     def around_handler(&block) = hook(:around_handler, block)
 
     # Runs in the node for each failed attempt of a handler, on the handler's thread, and for an
-    # exception of on_boot or of plain work. The block gets the exception and a Hash: swarm, node,
-    # mold and pid; for Kafka also topic, partition, offset, last_offset and attempt. A block that
-    # raises is reported as `hook_failed`, and changes nothing else.
+    # exception of on_boot, of plain work or of on_exit. The block gets the exception and a Hash:
+    # swarm, node, mold and pid; for Kafka also topic, partition, offset, last_offset and attempt. A
+    # block that raises is reported as `hook_failed`, and changes nothing else.
     def on_error(&block) = hook(:on_error, block)
 
     # Runs in the helper process for each event of that name, with its facts
@@ -107,12 +107,14 @@ module Skep
       def observers = @observer_factories.map(&:call)
 
       # Registers the metrics server of the helper. `prepare(config)` is called in the mold, and
-      # `start(socket, line)` in the helper. That returns an object whose `close` is called at exit.
+      # `start(socket, query)` in the helper. `start` returns an object whose `close` is called at
+      # exit.
       def serve_with(service) = @service = service
       attr_reader :service # see serve_with
 
       # Registers a receiver of all events in the helper. `wanted?` is called in the mold once the
-      # application is loaded, `tell(name, facts)` in the helper for each event.
+      # application is loaded, `report(name, facts)` in the helper for each event, and `log(logger,
+      # name, level, facts)` too if the swarm has a `logger:`.
       def pass_on_with(bridge) = @bridge = bridge
       attr_reader :bridge # see pass_on_with
 

@@ -5,7 +5,7 @@ require "skep/redaction"
 require "skep/swarm"
 
 # Notifies systemd of a swarm's state, by sd_notify(3), and pings its watchdog,
-# if systemd asks for it. Loading this makes every swarm do so.
+# if systemd asks for it. Requiring this file makes each swarm do so.
 module Skep
   module Systemd
   end

@@ -8,12 +8,12 @@ require "skep/web/dependencies"
 # gems rack and rack-session.
 #
 #   run Skep::Web.new                                # config.ru: all swarms of this user, read-only
-#   run Skep::Web.new("billing", user: "ada", password: "…")       # and to act, after a login
-#   mount Skep::Web.new { |env| env["warden"].user&.admin? } => "/skep"    # Rails: who may act
+#   run Skep::Web.new("billing", user: "ada", password: "…")       # after a login ada may act
+#   mount Skep::Web.new { |env| env["warden"].user&.admin? } => "/skep"  # Rails: which user may act
 #
 # http/ has requests and responses; auth/ decides what a visitor may do; live/ sends open pages what
-# changes, from the swarms' control sockets, and only while a page is open. Nobody may act unless
-# a password or a block is given. Each action is reported on `rack.errors`.
+# changes, from the swarms' control sockets, and only while a page is open. Without a password or a
+# block the page is read-only. Each action is reported on `rack.errors`.
 module Skep
   class Web
     # names: swarms of this user; none: all of them. control: the path of a control socket, or
@@ -54,8 +54,8 @@ module Skep
       HTTP::Response.text(e.status, e.message)
     end
 
-    # Refuses a name of another site that leads here (DNS rebinding): that site's page would be
-    # treated as ours.
+    # Refuses a host name that `hosts` lacks. The name of another site may resolve to this server
+    # (DNS rebinding), and a page of that site would be treated as ours.
     def check_host(request)
       return if @hosts.nil? || @hosts.include?(request.host)
 
@@ -99,7 +99,8 @@ module Skep
       Live::SseEndpoint.respond(@broadcaster, request, session)
     end
 
-    # What is known of a node's threads: at its last hang, and when backtraces were requested.
+    # Returns what is known of a node's threads: at its last hang, and when backtraces were
+    # requested.
     def threads(request, session)
       check_reader(session)
       swarm, node = request.query.values_at("swarm", "node")

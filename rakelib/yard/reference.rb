@@ -5,7 +5,7 @@ require "yard"
 # The public objects of the reference, checked for missing texts and unknown names.
 #
 #   Reference.new.undocumented            # => ["lib/skep/os.rb:12 Skep::OS.now", …]
-#   Reference.new.unknown(["README.md"])  # => ["Skep::Nobody", …], names in these pages
+#   Reference.new.unknown(["README.md"])  # => ["Skep::Missing", …], names in these pages
 class Reference
   NAME = /\bSkep(?:(?:::[A-Z]\w*)+(?:\.[a-z]\w*[?!]?)?|\.[a-z]\w*[?!]?)/
   private_constant :NAME

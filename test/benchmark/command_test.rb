@@ -30,15 +30,15 @@ class BenchmarkCommandTest < Skep::TestCase
     end
   end
 
-  test "bench pid measures each way to ask, by --json in one line" do
-    told = JSON.parse(Benchmarks::Pid.new(rounds: 2, turns: 10).run.to_json)
-    assert_equal ["pid", "ns", 2], told.values_at("benchmark", "unit", "rounds")
-    assert_equal %w[cores cpu kernel libc ruby], told["machine"].keys.sort
-    rows = told["rows"].to_h { |row| [row["name"], row] }
+  test "bench pid measures each way to get the pid, and its JSON is one line" do
+    report = JSON.parse(Benchmarks::Pid.new(rounds: 2, turns: 10).run.to_json)
+    assert_equal ["pid", "ns", 2], report.values_at("benchmark", "unit", "rounds")
+    assert_equal %w[cores cpu kernel libc ruby], report["machine"].keys.sort
+    rows = report["rows"].to_h { |row| [row["name"], row] }
     assert_kind_of Numeric, rows.dig("a plain global", "median")
     assert_kind_of Numeric, rows.dig("Skep.pid", "ratio")
     rows.each_value { |row| assert row["skipped"] || row["median"], row["name"] }
-    assert_equal 3, told["goals"].size
+    assert_equal 3, report["goals"].size
   end
 
   test "bench fork measures every subject that it doesn't skip" do

@@ -9,7 +9,7 @@ class CowBenchmarkTest < Skep::TestCase
   PROGRAMS = File.expand_path("../../benchmark/cow", __dir__)
   private_constant :SIZES, :PROGRAMS
 
-  test "measures each subject, or says why it can't be had, and weighs the goals" do
+  test "measures each subject or skips it with a reason, and has the goals" do
     report = Skep::Benchmarks::Cow.new(rounds: 1, **SIZES).run
     assert_empty report.rows.map(&:skipped).grep(/failed/)
     report.rows.each { |row| assert row.measured? ^ row.skipped, row.name }
@@ -23,18 +23,18 @@ class CowBenchmarkTest < Skep::TestCase
     assert_equal RUBY_VERSION < "3.2", goals.key?("with heap slots pre-sized")
   end
 
-  test "says what isn't there" do
+  test "reports a gem that isn't installed" do
     assert_equal({ "skipped" => "nakayoshi_fork isn't there" },
                  run_one("growth", "nakayoshi", 1_000, 1))
   end
 
-  test "knows the slots that a heap needs" do
+  test "returns the slots that a heap needs" do
     slots = run_one("slots", 10_000)
     assert_operator slots.values.sum(&:to_i), :>=, 10_000
     assert(slots.keys.all? { |name| name.match?(/\ARUBY_GC_HEAP_(?:\d_)?INIT_SLOTS\z/) })
   end
 
-  test "sees what a child's collection takes from what it shares" do
+  test "measures the memory that a child's collection makes private" do
     plain, warm = %w[nothing skep_small].map { |way| run_one("growth", way, 50_000, 2) }
     assert_operator plain["private MiB a child"], :>, warm["private MiB a child"]
     assert_operator plain["after / before"], :>, warm["after / before"]

@@ -6,14 +6,14 @@ require "json"
 require "tmpdir"
 require_relative "../../benchmark/command"
 
-# What a bench is made of, piece by piece.
+# The parts of a benchmark, one by one.
 class BenchmarkHarnessTest < Skep::TestCase
   Subject, Benchmark, Checkout, Figures, DerivedFigure, Goal, Peer, Program, Statistics, Table =
     %i[Subject Benchmark Checkout Figures DerivedFigure Goal Peer Program Statistics Table]
       .map { |part| Skep::Benchmarks.const_get(part) }
   private_constant(*constants(false))
 
-  # Subjects, goals and derived as a test wants them.
+  # Has the subjects, goals and derived figures that a test gives it.
   class Sample < Benchmark
     TITLE = "R&D <or> not"
     UNIT = "µs"
@@ -35,10 +35,7 @@ class BenchmarkHarnessTest < Skep::TestCase
     def turns = size(:turns)
   end
 
-  class Lonely < Sample
-    REFERENCE = nil
-  end
-  private_constant :Sample, :Lonely
+  private_constant :Sample
 
   test "medians and quartiles lie between samples where they fall there" do
     assert_equal 2.0, Statistics.median([3, 1, 2])
@@ -48,7 +45,7 @@ class BenchmarkHarnessTest < Skep::TestCase
     assert_raises(ArgumentError) { Statistics.median([]) }
   end
 
-  test "a line through points has their slope, and tells how well it fits" do
+  test "a line through points has their slope, and how well it fits" do
     line = Statistics.line([[0, 1.0], [10, 21.0], [20, 41.0]])
     assert_equal [2.0, 1.0, 1.0], line.to_a
     assert_in_delta 0.75, Statistics.line([[0, 0], [1, 2], [2, 1], [3, 3]]).r2, 0.12
@@ -70,7 +67,7 @@ class BenchmarkHarnessTest < Skep::TestCase
     assert_operator rounds.uniq.size, :>, 5
   end
 
-  test "those of a group are measured soon after one another" do
+  test "the subjects of a group are measured one after the other" do
     order = []
     subjects = %w[a1 b1 a2 b2 a3].map do |name|
       Subject.new(name, group: name[0]) { order << name && 1.0 }
@@ -101,17 +98,17 @@ class BenchmarkHarnessTest < Skep::TestCase
     assert_includes lines, "  base  2.00  2.00..2.00    1.00        -"
   end
 
-  test "a column's largest figure of all rounds can be had" do
+  test "most returns a column's largest figure of all rounds" do
     figures = [3.0, 7.0, 5.0]
     report = run_sample(Subject.new("a") { { "ms" => 1.0, "worst" => figures.shift || 1.0 } })
     assert_equal [7.0, nil], %w[worst none].map { |column| report.rows["a"].most(column) }
   end
 
-  test "what can't be had is a row that says why, in the table and in JSON" do
+  test "a skipped subject is a row with the reason, in the table and in JSON" do
     report = run_sample(constant("base", 1.0), *absent)
-    whys = ["install it", "can't here", "failed: ruby"]
+    reasons = ["install it", "can't here", "failed: ruby"]
     skipped = %w[gem kernel broken].map { |name| report.rows[name].skipped }
-    skipped.zip(whys).each { |sentence, why| assert sentence.start_with?(why), sentence }
+    skipped.zip(reasons).each { |text, reason| assert text.start_with?(reason), text }
     assert_match(/^  gem +skipped: install it$/, Table.new(report).lines.join("\n"))
     row = JSON.parse(report.to_json)["rows"][1]
     assert_equal({ "name" => "gem", "group" => "", "unit" => "µs", "median" => nil, "low" => nil,
@@ -119,14 +116,14 @@ class BenchmarkHarnessTest < Skep::TestCase
     assert_nil report.rows.ratio("gem", "base")
   end
 
-  test "what never comes is a row that says so, and no more" do
+  test "a subject that raises Never is a row with the reason only" do
     report = run_sample(Subject.new("a") { raise Subject::Never, "never within 40 s" })
     assert_match(/^  a +never within 40 s$/, Table.new(report).lines.join("\n"))
-    told = JSON.parse(report.to_json)["rows"].find { |row| row["name"] == "a" }
-    assert_equal ["never within 40 s", nil], told.values_at("skipped", "median")
+    row = JSON.parse(report.to_json)["rows"].find { |each| each["name"] == "a" }
+    assert_equal ["never within 40 s", nil], row.values_at("skipped", "median")
   end
 
-  test "one that fails in a later round has no figure left" do
+  test "a subject that fails in a later round has no figure" do
     rounds = 0
     report = run_sample(Subject.new("a") do
       (rounds += 1) == 2 ? raise(Subject::Skipped, "it broke") : 1.0
@@ -143,7 +140,7 @@ class BenchmarkHarnessTest < Skep::TestCase
     assert_match(/\Anot measured  a goal: - /, Goal.at_most("a goal", nil, 2).to_s)
   end
 
-  test "names and sizes that can't be are told at once" do
+  test "raises for duplicate names, unknown sizes and incomplete subjects" do
     assert_raises(ArgumentError) { Sample.new(constant("a", 1), constant("a", 2)).run }
     assert_raises(ArgumentError) { Sample.new(nonsense: 1) }
     assert_raises(ArgumentError) { Subject.new("neither measured nor skipped") }
@@ -158,13 +155,13 @@ class BenchmarkHarnessTest < Skep::TestCase
     assert_equal %w[ab], report.goals.map(&:name)
   end
 
-  test "--only skep measures what runs skep's code" do
+  test "--only skep measures the subjects that run skep's code" do
     report = Sample.new(constant("base", 1.0), constant("x", 2.0, ours: true), only: "skep").run
     assert_equal %w[x], report.rows.map(&:name)
     assert_nil report.rows.relative(report.rows["x"])
   end
 
-  test "what runs skep's code is measured in another checkout, too, and compared with it" do
+  test "--against measures the subjects that run skep's code in the other checkout, too" do
     other_checkout do |path|
       at = Subject.new("x", ours: true) { Checkout.path == path ? 2.0 : 1.0 }
       report = Sample.new(constant("base", 1.0), at, checkout: path).run
@@ -176,7 +173,7 @@ class BenchmarkHarnessTest < Skep::TestCase
     end
   end
 
-  test "a checkout has its own programs where it has them, and this one's otherwise" do
+  test "a checkout uses its own programs, or this one's if it lacks them" do
     other_checkout do |path|
       FileUtils.mkdir_p("#{path}/benchmark")
       File.write("#{path}/benchmark/cow.rb", "")
@@ -189,7 +186,7 @@ class BenchmarkHarnessTest < Skep::TestCase
     end
   end
 
-  test "a program's figures are what it printed last" do
+  test "a program's figures are its last line" do
     assert_equal 1.5, Program.run("puts 'loading'; puts 1.5")
     assert_equal [3, 4], Program.run("p ARGV.map(&:to_i)", args: [3, "4"])
     assert_equal "x", Program.run("p ENV['SKEP_TEST']", env: { "SKEP_TEST" => "x" })
@@ -197,7 +194,7 @@ class BenchmarkHarnessTest < Skep::TestCase
     assert_equal true, Program.run("require 'skep/os'; p true", ruby: Checkout.flags)
   end
 
-  test "a program that fails says what it said" do
+  test "the error of a failed program has its output" do
     { "abort 'no disk'" => /ended with exit 1: no disk/, "puts 'hello'" => /printed no figures/,
       "exit!(true)" => /printed no figures/ }.each do |source, sentence|
       assert_match sentence, assert_raises(Program::Failed) { Program.run(source) }.message
@@ -206,14 +203,14 @@ class BenchmarkHarnessTest < Skep::TestCase
     assert_match(/program can't be run/, error.message)
   end
 
-  test "a program that is late is told" do
+  test "raises for a program that isn't over at its timeout" do
     error = assert_raises(Program::Failed) do
       Program.run("reader, writer = IO.pipe; reader.read; writer", timeout: 0.1)
     end
     assert_match(/wasn't over after 0.1 s/, error.message)
   end
 
-  test "when we are interrupted a program is killed, with all that it started" do
+  test "an interrupt kills a program with all its children" do
     with_fifo do |path, witness|
       source = "fork; File.open(ARGV[0], 'w') { |io| io.syswrite('u'); IO.select([IO.pipe[0]]) }"
       running = Thread.new { Program.run(source, args: [path]) }
@@ -225,7 +222,7 @@ class BenchmarkHarnessTest < Skep::TestCase
     end
   end
 
-  test "a peer is found without being loaded, and one that isn't there is told" do
+  test "a peer is found without being loaded, and a missing one is reported" do
     peer = Peer.find("minitest")
     assert_match(/\Aminitest \d/, peer.to_s)
     assert_equal "-I", peer.flags.first
@@ -240,7 +237,7 @@ class BenchmarkHarnessTest < Skep::TestCase
 
   def constant(name, figure, **place) = Subject.new(name, **place) { figure }
 
-  # A base of 1.0 is there to compare with, unless it is given.
+  # Adds a base of 1.0 to compare with, unless one is given.
   def run_sample(*subjects)
     base = constant("base", 1.0) unless subjects.any? { |subject| subject.name == "base" }
     Sample.new(*base, *subjects).run

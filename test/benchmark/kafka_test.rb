@@ -15,14 +15,14 @@ class KafkaBenchmarkTest < Skep::TestCase
   RUBY
   private_constant :BENCHMARK, :BROKER, :SMALL
 
-  test "says what it lacks where there is no real broker" do
+  test "skips each row with a reason if there is no real broker" do
     report = measure(BROKER => nil)
     assert_operator report["rows"].size, :>, 10
     report["rows"].each { |row| assert_match(/real broker|karafka-rdkafka|kcat/, row["skipped"]) }
     assert_equal [nil], report["goals"].map { |goal| goal["met"] }.uniq
   end
 
-  test "reads with everybody it finds, and leaves nothing behind" do
+  test "measures each consumer that is installed" do
     skip "#{BROKER} names no program that starts a broker" unless ENV[BROKER]
     report = measure(BROKER => ENV.fetch(BROKER))
     measured = report["rows"].select { |row| row["median"] }

@@ -10,7 +10,7 @@ class MapBenchmarkTest < Skep::TestCase
   FOLDER = File.expand_path("../../benchmark/map", __dir__)
   private_constant :BENCHMARK, :SIZES, :FOLDER
 
-  test "measures every way to map each kind of items, or says why it can't, and weighs the goals" do
+  test "measures each way to map each kind of items or skips it, and has the goals" do
     report = Skep::Benchmarks::Map.new(rounds: 1, **SIZES).run
     assert_empty report.rows.map(&:skipped).grep(/failed/)
     report.rows.each { |row| assert row.measured? ^ row.skipped, row.name }
@@ -24,7 +24,7 @@ class MapBenchmarkTest < Skep::TestCase
     assert_equal weighed, report.goals.count { |goal| !goal.met?.nil? }
   end
 
-  test "says what isn't there" do
+  test "skips the ways of a gem that isn't installed" do
     out, = run_program(<<~RUBY)
       require "#{BENCHMARK}/command"
       require "#{BENCHMARK}/map"
@@ -34,14 +34,14 @@ class MapBenchmarkTest < Skep::TestCase
     assert_equal 6, out.scan(/the gem parallel isn't in reach/).size
   end
 
-  test "knows a wrong result" do
+  test "detects a wrong result" do
     assert_equal "true false false", kinds(<<~RUBY)
       kind = Kinds.load("integers", 3)
       print [[1, 2, 3], [1, 3, 2], [1, 2]].map { |results| kind.right?(results) }.join(" ")
     RUBY
   end
 
-  test "waits, calculates, and makes a megabyte" do
+  test "its kinds of work wait, calculate, and return a megabyte" do
     assert_equal "1 6765 1000000 1000", kinds(<<~RUBY)
       def one(name) = Kinds.load(name, 1).then { |kind| kind.work.call(kind.items.first) }
       print one("waits"), " ", one("fibs"), " ", one("megabytes").size, " ", one("strings").size

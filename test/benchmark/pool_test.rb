@@ -15,7 +15,7 @@ class PoolBenchmarkTest < Skep::TestCase
 
   def report = self.class.report
 
-  test "measures each way with each kind of job, or says why it can't be had" do
+  test "measures each way with each kind of job, or skips it with a reason" do
     assert_equal(%w[no-op 1\ ms 3\ ms].flat_map { |job| WAYS.map { |way| "#{way}: #{job}" } },
                  report.rows.map(&:name))
     assert_empty report.rows.map(&:skipped).grep(/failed/)
@@ -23,12 +23,12 @@ class PoolBenchmarkTest < Skep::TestCase
     report.rows.select(&:measured?).each { |row| assert_equal COLUMNS, row.columns.keys, row.name }
   end
 
-  test "compares each with the way that pops a queue" do
+  test "compares each way with Queue#pop" do
     popping = report.rows.map { |row| report.rows.reference(row) }.uniq
     assert_equal ["Queue#pop: no-op", "Queue#pop: 1 ms", "Queue#pop: 3 ms"], popping
   end
 
-  test "asks whether the goals are met" do
+  test "has a figure for each goal" do
     goals = report.goals.to_h { |goal| [goal.name, goal.limit] }
     assert_equal({ "Pool#run: no-op within 0.1x of Queue#pop" => 0.1,
                    "Pool#run, help: false: no-op within 0.9x of Queue#pop" => 0.9,
@@ -39,8 +39,8 @@ class PoolBenchmarkTest < Skep::TestCase
     assert(report.goals.all?(&:figure))
   end
 
-  # Four jobs. Who pops a queue does so four times, from Ruby 3.3 on by several calls each. Who
-  # passes does so as often as the others on the machine give the core back.
+  # Four jobs: Queue#pop runs four times, from Ruby 3.3 on with several calls each. Thread.pass runs
+  # as often as other processes give the core back.
   test "counts the calls that a wait takes" do
     calls = WAYS.to_h { |way| [way, report.rows.median("#{way}: 3 ms", column: "calls a wait")] }
     assert_includes 4..30, calls["Queue#pop"]

@@ -8,25 +8,25 @@ class BenchmarkProcessTreeTest < Skep::TestCase
   ProcessTree = Skep::Benchmarks::ProcessTree
   private_constant :ProcessTree
 
-  test "knows children, and theirs" do
+  test "returns children, and all descendants" do
     skip "there is no /proc" unless File.exist?("/proc/self/task")
-    there, here = IO.pipe
+    gate, release = IO.pipe
     child, reader = in_child do |writer|
-      here.close
-      grandchild = fork { there.read && exit!(0) }
+      release.close
+      grandchild = fork { gate.read && exit!(0) }
       writer.puts grandchild
-      there.read
+      gate.read
       Process.wait(grandchild)
     end
     grandchild = Integer(wait_readable(reader).gets)
     assert_equal [child], ProcessTree.children("self")
     assert_equal [child, grandchild], ProcessTree.below(Process.pid)
-    [here, there].each(&:close)
+    [release, gate].each(&:close)
     Process.wait(child)
     assert_empty ProcessTree.below(child)
   end
 
-  test "counts how often a process woke up, and for how long it ran" do
+  test "returns the wake-ups of a process, and its CPU time" do
     skip "there is no /proc" unless File.exist?("/proc/self/task")
     wakes, cpu = ProcessTree.wakes(Process.pid), ProcessTree.cpu(Process.pid)
     IO.pipe { |reader, _| 3.times { reader.wait_readable(0.001) } }
@@ -37,7 +37,7 @@ class BenchmarkProcessTreeTest < Skep::TestCase
     assert_in_delta mine, ProcessTree.cpu(Process.pid), 1
   end
 
-  test "knows that nobody did nothing" do
+  test "returns nothing for a process that has ended" do
     child = fork { exit!(0) }
     Process.wait(child)
     assert_empty ProcessTree.below(child)

@@ -19,18 +19,18 @@ class RecoveryBenchmarkTest < Skep::TestCase
   RUBY
   private_constant :BENCHMARK, :PROGRAM
 
-  test "times the bare loop and skep with both heaps, and leaves nothing" do
-    told = measure("a bare loop", "skep")
-    rows = told["rows"].to_h { |row| [row["name"], row] }
-    assert_equal ["a small heap", "a heap of 1 MiB"], told["rows"].map { |row| row["group"] }.uniq
+  test "times the bare loop and skep with both heaps, and leaves no process" do
+    report = measure("a bare loop", "skep")
+    rows = report["rows"].to_h { |row| [row["name"], row] }
+    assert_equal ["a small heap", "a heap of 1 MiB"], report["rows"].map { |row| row["group"] }.uniq
     names = ["a bare loop, a small heap", "skep, a small heap", "skep, a heap of 1 MiB"]
     return names.each { |name| assert_match(/C part/, rows[name]["skipped"]) } unless possible?
 
     names.each { |name| assert_figures rows[name] }
-    assert_equal [1.2, 3, 5] * 2, told["goals"].map { |goal| goal["limit"] }
+    assert_equal [1.2, 3, 5] * 2, report["goals"].map { |goal| goal["limit"] }
   end
 
-  test "times a peer, or says what to install" do
+  test "times a peer, or reports what to install" do
     rows = measure("a bare loop, ", "skep", "Puma")["rows"].to_h { |row| [row["name"], row] }
     puma = rows["Puma, a small heap"]
     puma["skipped"] ? assert_match(/the gem puma|C part/, puma["skipped"]) : assert_figures(puma)
@@ -49,9 +49,9 @@ class RecoveryBenchmarkTest < Skep::TestCase
   def measure(*names)
     out, err, status = run_program(PROGRAM, names, gems: :bundler, timeout: 120)
     assert_predicate status, :success?, err
-    *, told, left = out.lines
+    *, json, left = out.lines
     assert_equal "[]", left.chomp
-    JSON.parse(told)
+    JSON.parse(json)
   end
 
   def assert_figures(row)

@@ -20,14 +20,14 @@ class ReforkBenchmarkTest < Skep::TestCase
   RUBY
   private_constant :BENCHMARK, :PROGRAM
 
-  test "weighs whoever keeps the application while it works, and leaves nothing" do
+  test "measures each server's memory under load, and leaves no process" do
     names = ["skep, preloaded", "skep, reforked", "Pitchfork, preloaded"]
-    told = measure(*names)
-    assert_equal names, told["rows"].map { |row| row["name"] }
-    told["rows"].each { |row| row["skipped"] ? assert_excused(row) : assert_figures(row) }
+    report = measure(*names)
+    assert_equal names, report["rows"].map { |row| row["name"] }
+    report["rows"].each { |row| row["skipped"] ? assert_skipped(row) : assert_figures(row) }
   end
 
-  test "asks whether ours is below plain preloading, and below Pitchfork's best" do
+  test "goals compare skep with plain preloading, and with Pitchfork's best" do
     rows = Hash.new(300.0)
     def rows.ratio(_name, _other) = 0.9
     def rows.median(name) = name.start_with?("Pitch") ? 200.0 : 190.0
@@ -38,7 +38,7 @@ class ReforkBenchmarkTest < Skep::TestCase
 
   private
 
-  def assert_excused(row) = assert_match(/the gem \w+ isn't in reach|C part/, row["skipped"])
+  def assert_skipped(row) = assert_match(/the gem \w+ isn't in reach|C part/, row["skipped"])
 
   def assert_figures(row)
     assert_operator row["median"], :>, row["more"]["a worker's USS"]["median"]
@@ -49,8 +49,8 @@ class ReforkBenchmarkTest < Skep::TestCase
   def measure(*names)
     out, err, status = run_program(PROGRAM, names, gems: :bundler, timeout: 240)
     assert_predicate status, :success?, err
-    *, told, left = out.lines
+    *, json, left = out.lines
     assert_equal "[]", left.chomp
-    JSON.parse(told)
+    JSON.parse(json)
   end
 end

@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "../../benchmark/command"
 require_relative "../../benchmark/recovery"
 
-# A server at work, and how it is ended; in a process of its own, which makes itself the subreaper.
+# A server that runs, and how it is ended; in a process of its own, which becomes the subreaper.
 class BenchmarkServerRunTest < Skep::TestCase
   BENCHMARK = File.expand_path("../../benchmark", __dir__)
   LOAD = <<~RUBY
@@ -27,7 +27,7 @@ class BenchmarkServerRunTest < Skep::TestCase
     RUBY
   end
 
-  test "leaves nothing, were it stopped, or its supervisor dead" do
+  test "leaves no process and no folder after its supervisor was stopped or killed" do
     assert_equal "[] true\n", in_program(<<~RUBY)
       folders = [:STOP, :KILL].map do |signal|
         ServerRun.of(ServerUnderTest::BARE_LOOP, workers: 3) do |run|
@@ -41,7 +41,7 @@ class BenchmarkServerRunTest < Skep::TestCase
     RUBY
   end
 
-  test "leaves nothing when it is left by an error" do
+  test "leaves no process after an error" do
     assert_equal "RuntimeError []\n", in_program(<<~RUBY)
       begin
         ServerRun.of(ServerUnderTest::BARE_LOOP) { |run| run.await(1) && raise("enough") }
@@ -51,7 +51,7 @@ class BenchmarkServerRunTest < Skep::TestCase
     RUBY
   end
 
-  test "says what a server said that can't start" do
+  test "raises with the output of a server that can't start" do
     assert_match(/broken ended: .*cannot load such file -- nowhere/, in_program(<<~RUBY))
       require "tmpdir"
       Dir.mktmpdir do |folder|

@@ -21,10 +21,10 @@ class SuperviseBenchmarkTest < Skep::TestCase
   RUBY
   private_constant :BENCHMARK, :PROGRAM
 
-  test "measures crowds, idleness and crash loops, and asks whether the goals are met" do
-    told = measure("nodes|idle: (skep|a bare)|crash loop: (skep|a bare)", "goals")
-    rows = by_name(told)
-    return assert_refused(rows) unless possible?
+  test "measures many nodes, idleness and crash loops, and has a figure for each goal" do
+    report = measure("nodes|idle: (skep|a bare)|crash loop: (skep|a bare)", "goals")
+    rows = by_name(report)
+    return assert_skipped(rows) unless possible?
 
     assert_empty rows.values.filter_map { |row| row["skipped"] }
     columns = ["the mold's", "ms to the replacement", "start s", "USS MiB", "status ms"]
@@ -32,13 +32,13 @@ class SuperviseBenchmarkTest < Skep::TestCase
     rates = ["a bare loop", "skep"].map { |name| rows["crash loop: #{name}"]["median"] }
     assert(rates.all?(&:positive?))
     assert_operator rates.last, :<, 30 # two slots: five restarts at once each, then backoffs
-    assert_equal [2, 2, *[3] * 6], told["goals"].map { |goal| goal["limit"] }
-    assert(told["goals"].all? { |goal| goal["figure"] })
+    assert_equal [2, 2, *[3] * 6], report["goals"].map { |goal| goal["limit"] }
+    assert(report["goals"].all? { |goal| goal["figure"] })
   end
 
-  test "knows what is replaced, and says of what never is that it isn't" do
+  test "measures replacements, and reports a node that is never replaced" do
     rows = by_name(measure("stopped: skep|stuck: skep, ", nil, 4))
-    return assert_refused(rows) unless possible?
+    return assert_skipped(rows) unless possible?
 
     tuned = "skep, liveness_timeout 1, kill_timeout 1"
     assert_operator rows["stopped: #{tuned}"]["median"], :>, 1
@@ -46,9 +46,9 @@ class SuperviseBenchmarkTest < Skep::TestCase
     assert_equal "never within 4.0 s", rows["stopped: skep"]["skipped"]
   end
 
-  test "knows what outlives its supervisor, and what a second TERM ends" do
+  test "measures how long processes outlive their supervisor and a second TERM" do
     rows = by_name(measure("(orphaned|forced|busy): (skep|a bare)"))
-    return assert_refused(rows) unless possible?
+    return assert_skipped(rows) unless possible?
 
     assert_equal "2 of 2 processes never within 1.0 s", rows["orphaned: a bare loop"]["skipped"]
     ["orphaned: skep", "forced: skep", "busy: skep"].each { |name| refute_nil rows[name]["median"] }
@@ -63,9 +63,9 @@ class SuperviseBenchmarkTest < Skep::TestCase
 
   def possible? = Skep::Benchmarks::ServerRun.refusal.nil?
 
-  def by_name(told) = told["rows"].to_h { |row| [row["name"], row] }
+  def by_name(report) = report["rows"].to_h { |row| [row["name"], row] }
 
-  def assert_refused(rows)
+  def assert_skipped(rows)
     rows.each_value { |row| assert_match(/skep's C part/, row["skipped"]) }
   end
 
@@ -73,8 +73,8 @@ class SuperviseBenchmarkTest < Skep::TestCase
     out, err, status = run_program(PROGRAM, [pattern, goals, patience], gems: :bundler,
 timeout: 120)
     assert_predicate status, :success?, err
-    *, told, left = out.lines
+    *, json, left = out.lines
     assert_equal "[]", left.chomp
-    JSON.parse(told)
+    JSON.parse(json)
   end
 end

@@ -22,7 +22,7 @@ class ThreadsBenchmarkTest < Skep::TestCase
                  computing.map(&:name)
   end
 
-  test "says what follows, and asks whether the goal is met" do
+  test "has the derived figures and the goal" do
     assert_equal ["threads, times as fast as one by one", "forked processes, times as fast"],
                  report.derived.map(&:name)
     assert(report.derived.all?(&:figure))

@@ -85,7 +85,7 @@ class ChaosTest < Skep::TestCase
     assert_equal 1, JSON.parse(report.to_json).dig("faults", "stop", "recovered")
   end
 
-  test "a process that a mold has just forked is no mold" do
+  test "a process that a mold has just forked isn't considered a mold" do
     supervisor, reader = in_child do |writer|
       waits = -> { IO.select([IO.pipe.first]) }
       mold = fork do
@@ -196,16 +196,16 @@ timeout: 100)
 
   def until_ready(dir)
     by = deadline(30)
-    feed = follow("#{dir}/victim.sock", by)
+    stream = follow("#{dir}/victim.sock", by)
     until ready?(dir)
-      wait_readable(feed.to_io, seconds_until(by))
-      feed.read
+      wait_readable(stream.to_io, seconds_until(by))
+      stream.read
     end
   ensure
-    feed&.close
+    stream&.close
   end
 
-  # Tries until the control socket is there: nothing reports that.
+  # Retries until the control socket exists; no event reports that.
   def follow(path, by)
     Skep::Control::Client.new(path).events
   rescue Skep::Control::Unreachable

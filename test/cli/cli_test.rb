@@ -140,6 +140,31 @@ class CliTest < Skep::TestCase
     assert_match(/swarm a, 3 nodes, good to run/, out)
   end
 
+  test "check shows the consumer groups and their members" do
+    kafka = '"bootstrap.servers": "k:1"'
+    code, out, err = check(<<~RUBY)
+      require "skep/kafka"
+      Skep.swarm "billing", nodes: 3 do |swarm|
+        common = { group: "orders", topics: %w[a b] }
+        swarm.work(Skep::Kafka::Source.new(kafka: { #{kafka} }, **common)) { |batch| batch }
+        swarm.work(nodes: 1) { |node| node.ready! }
+        swarm.work(Skep::Kafka::Source.new(kafka: { #{kafka}, "group.instance.id": nil }, **common),
+                   nodes: 1) { |batch| batch }
+        swarm.work(Skep::Kafka::Source.new(kafka: { #{kafka}, "group.instance.id": "host" },
+                                           leave_on_stop: true, **common),
+                   nodes: 1) { |batch| batch }
+      end
+    RUBY
+
+    host = "billing-#{Socket.gethostname}"
+    assert_equal [0, ""], [code, err]
+    assert_equal <<~TEXT, out.lines.drop(1).join
+      #{"  "}consumer group orders, topics a, b: static members #{host}-0 to #{host}-2, which keep their places at a stop
+      #{"  "}consumer group orders, topics a, b: dynamic members
+      #{"  "}consumer group orders, topics a, b: static members host-5, which leave at a stop
+    TEXT
+  end
+
   test "check counts one node as a node" do
     _, out, = check("Skep.swarm('a', nodes: 1) { |swarm| swarm.work { } }")
 

@@ -75,8 +75,8 @@ class DoctorTest < Skep::TestCase
     assert_equal 0, status.exitstatus
   end
 
-  test "an epoll set is found, which a mold's guard doesn't look for" do
-    skip "it takes the C extension" unless Skep::OS.native?
+  test "finds an epoll set, which a mold's guard doesn't look for" do
+    skip "it needs the C extension" unless Skep::OS.native?
     out, _, status = doctor("require 'fiddle'; $set = IO.for_fd(Fiddle::Function.new(" \
                             "Fiddle.dlopen(nil)['epoll_create1'], [Fiddle::TYPE_INT], " \
                             "Fiddle::TYPE_INT).call(0o2000000))")
@@ -113,7 +113,7 @@ class DoctorTest < Skep::TestCase
     end
   end
 
-  test "a file that doesn't end is killed at --timeout, with what it started" do
+  test "a file that doesn't finish is killed at --timeout, with the processes that it started" do
     Dir.mktmpdir do |folder|
       fifo = "#{folder}/fifo".tap { |path| File.mkfifo(path) }
       witness = File.open(fifo, File::RDONLY | File::NONBLOCK)

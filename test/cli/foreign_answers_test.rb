@@ -32,7 +32,7 @@ class ForeignAnswersTest < Skep::TestCase
     FileUtils.remove_entry(@directory)
   end
 
-  test "every command prints one sentence and no backtrace for an answer that is no swarm's" do
+  test "every command prints one sentence and no backtrace for an invalid answer" do
     BAD.each do |answer|
       @answer = answer
       COMMANDS.each do |words|
@@ -65,7 +65,7 @@ class ForeignAnswersTest < Skep::TestCase
     assert_equal "skep: ^[[2Jno\n", skep("quiet")[1]
   end
 
-  test "status shows a node whose work only claims to be Kafka's, without a group" do
+  test "status shows a node with invalid Kafka facts, and no consumer group for it" do
     [{ kind: "kafka", partitions: [1] }, { kind: "kafka", partitions: [{}], group: 1 },
      { kind: "kafka", group: "g", lag: nil, rate: "x", partitions: [] }].each do |work|
       @answer = JSON.generate({ status: { **STATUS, nodes: [{ **NODE, work: }] } })

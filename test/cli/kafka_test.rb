@@ -5,11 +5,12 @@ require "stringio"
 require "skep/cli"
 require "skep/cli/commands/kafka"
 
-# Without a broker; test/scenario/kafka/lag_is_what_others_say.rb asks a real one.
+# Without a broker. test/scenario/kafka/reported_lag_matches_an_independent_client.rb asks a real
+# broker.
 class KafkaCommandTest < Skep::TestCase
   Settings = Skep::CLI::Kafka::ClusterSettings
 
-  test "settings of --brokers override --set, those --config, and those a swarm file's" do
+  test "--brokers overrides --set, --set overrides --config, and --config the swarm file" do
     swarm = file("swarm.rb", <<~RUBY)
       require "skep/kafka"
       Skep.swarm "s" do |swarm|

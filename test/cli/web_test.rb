@@ -39,7 +39,7 @@ class WebCommandTest < Skep::TestCase
     assert_match(/can't be read: No such file or directory/, refusal(*user))
   end
 
-  test "without its gems, says which ones to install" do
+  test "without its gems, prints which gems to install" do
     run = "require 'skep/cli'; exit Skep::CLI.start(%w[web --port 0])"
     out, err, status = run_program(run, env: { "RUBYOPT" => "--disable=gems" })
     assert_equal ["", 1], [out, status.exitstatus]

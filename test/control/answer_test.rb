@@ -9,21 +9,21 @@ class ControlAnswerTest < Skep::TestCase
   STATUS = { "name" => "a", "pid" => 1, "state" => "running", "skep" => "1", "ruby" => "3",
              "uptime" => 1.5, "nodes" => [NODE] }.freeze
 
-  test "takes what a swarm answers" do
+  test "accepts the answers of a swarm" do
     [{ "done" => "stop" }, { "error" => "no" }, { "status" => STATUS },
      { "status" => { **STATUS, "nodes" => [] } }].each do |answer|
       assert_equal answer, Answer.parse(JSON.generate(answer))
     end
   end
 
-  test "refuses what no swarm answers, whatever it is" do
+  test "refuses an answer that no swarm sends" do
     ["null", "1", "[]", '"status"', "{", "", "[" * 100_000, '{"status":null}', '{"status":{}}',
      '{"status":[]}', '{"error":{}}', "\xFF\xFE", '{"v":"1"}'].each do |text|
       assert_raises(Skep::Control::InvalidAnswer) { Answer.parse(text) }
     end
   end
 
-  test "refuses a status of which any part has a wrong type" do
+  test "refuses a status if any part has a wrong type" do
     wrong = [nil, -1, [], {}, Float::INFINITY, "x", [nil], 10**400, true]
     STATUS.each_key do |key|
       wrong.each { |value| refused_or_fits({ **STATUS, key => value }) }
@@ -32,7 +32,8 @@ class ControlAnswerTest < Skep::TestCase
       assert_raises(Skep::Control::InvalidAnswer) { parsed(STATUS.except(key)) }
     end
     %w[id state work].each do |key|
-      assert_raises(Skep::Control::InvalidAnswer) { parsed({ **STATUS, "nodes" => [NODE.except(key)] }) }
+      wrong = { **STATUS, "nodes" => [NODE.except(key)] }
+      assert_raises(Skep::Control::InvalidAnswer) { parsed(wrong) }
     end
     { "memory" => 1, "last_exit" => "x", "beat_age" => "x", "pid" => 0,
       "restarts" => 1e300 }.each do |key, value|
@@ -42,11 +43,12 @@ class ControlAnswerTest < Skep::TestCase
     assert_raises(Skep::Control::InvalidAnswer) { parsed({ **STATUS, "suspects" => [{}] }) }
   end
 
-  test "refuses events without a number, a name, or with a time that is none" do
+  test "refuses events with a wrong number, name or time" do
     event = { "seq" => 1, "event" => "node_died", "mono" => 1.5 }
     assert_equal event, Answer.event(JSON.generate(event))
     event.each_key do |key|
-      assert_raises(Skep::Control::InvalidAnswer) { Answer.event(JSON.generate({ **event, key => [] })) }
+      text = JSON.generate({ **event, key => [] })
+      assert_raises(Skep::Control::InvalidAnswer) { Answer.event(text) }
     end
     assert_equal({ "missed" => 3 }, Answer.event('{"missed":3}'))
   end
@@ -55,7 +57,7 @@ class ControlAnswerTest < Skep::TestCase
 
   def parsed(status) = Answer.parse(Skep::Control.line(status:))
 
-  # Whatever it takes can be shown.
+  # A status that is accepted can be formatted.
   def refused_or_fits(status)
     text = JSON.generate({ status: }, allow_nan: true)
     Answer.parse(text)["status"]["uptime"].round

@@ -4,7 +4,7 @@ require "test_helper"
 require "tmpdir"
 require "skep/control"
 
-# The client, against a socket that answers what a test says.
+# The client, with a socket that answers as the test defines.
 class ControlClientTest < Skep::TestCase
   STATUS = { "name" => "a", "pid" => Process.pid, "state" => "running", "uptime" => 1.5,
              "nodes" => [] }.freeze
@@ -58,7 +58,7 @@ class ControlClientTest < Skep::TestCase
     end
   end
 
-  test "raises Unreachable if what listens isn't a swarm" do
+  test "raises Unreachable if another program listens at the socket" do
     ["", "HTTP/1.1 400\r\n", "[]\n", '{"status":[]}'].each do |text|
       answering(text)
       assert_raises(Skep::Control::Unreachable, text) { @client.status }

@@ -6,7 +6,7 @@ require "skep/control"
 class CommandHandlerTest < Skep::TestCase
   CommandHandler = Skep::Control::CommandHandler
 
-  # A supervisor that fails at what it is asked.
+  # A supervisor whose snapshot is what the test defines.
   class Failing
     attr_reader :events, :published
 
@@ -21,7 +21,7 @@ class CommandHandlerTest < Skep::TestCase
   end
   private_constant :Failing
 
-  test "skep's own bug is an event, and isn't reported as a wrong request" do
+  test "an exception in the supervisor is published, and isn't reported as a wrong request" do
     supervisor = Failing.new(-> { nil.fetch("totals") })
     answers = ask(supervisor, '{"v":1,"command":"status"}')
     assert_equal [["the command failed in the supervisor (NoMethodError): see its log"]],
@@ -33,7 +33,7 @@ class CommandHandlerTest < Skep::TestCase
     assert_match(/command_handler_test/, facts[:backtrace].first)
   end
 
-  test "what is no request is told so" do
+  test "a request that isn't valid is answered with an error, and not published" do
     supervisor = Failing.new(-> { {} })
     ["", "3", "nil", "[]", "{", "\xFF", '"status"', "null"].each do |request|
       assert_match(/one line of JSON/, ask(supervisor, request).first[:error])

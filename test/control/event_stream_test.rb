@@ -4,7 +4,7 @@ require "test_helper"
 require "tmpdir"
 require "skep/control"
 
-# Those who follow a swarm's events over its control socket.
+# Clients that follow a swarm's events over its control socket.
 class EventStreamTest < Skep::TestCase
   Supervisor = Struct.new(:loop, :config)
 
@@ -16,17 +16,17 @@ class EventStreamTest < Skep::TestCase
     @server = Skep::Control::Server.new
     @server.event("before", :info, {})
     @server.configured(Supervisor.new(@loop, config))
-    @ours = []
+    @clients = []
   end
 
   def teardown
-    @ours.each(&:close)
+    @clients.each(&:close)
     @server.on_close
     @loop.close
     FileUtils.remove_entry(@directory)
   end
 
-  test "tells each event as it happens, as a numbered line" do
+  test "a follower receives each event as a numbered line" do
     client = followed
     assert_equal({ "v" => 1, "follow" => { "seq" => 1 } }, JSON.parse(line(client)))
     @server.event("node_died", :warn, { node: 0, signal: "KILL", url: "redis://u:secret@h" })
@@ -37,7 +37,7 @@ class EventStreamTest < Skep::TestCase
     assert_kind_of Float, event["mono"]
   end
 
-  test "tells several, and goes on when one goes" do
+  test "all followers receive the events, even after one of them closes" do
     first, second = followed, followed
     [first, second].each { |client| line(client) }
     first.close
@@ -47,7 +47,7 @@ class EventStreamTest < Skep::TestCase
     assert_equal([0, 1, 2], Array.new(3) { JSON.parse(line(second))["number"] })
   end
 
-  test "goes on for a client that has closed its own side" do
+  test "a follower that has closed its writing end still receives events" do
     client = followed
     client.close_write
     line(client)
@@ -57,27 +57,27 @@ class EventStreamTest < Skep::TestCase
     assert_equal "late", JSON.parse(line(client))["event"]
   end
 
-  test "makes room for the next one as soon as one goes" do
+  test "a follower that closes makes room for the next one at once" do
     20.times { followed.tap { |client| line(client) }.close }
     3.times { @loop.turn(0) }
 
     assert JSON.parse(line(followed)).key?("follow")
   end
 
-  test "drops who doesn't read, and tells how much was missed" do
+  test "a follower that doesn't read is closed, with the number of events that it missed" do
     client = followed
     line(client)
-    told = 1
-    told += 1 while tell_more
+    published = 1
+    published += 1 while publish_more
     lines = read_all(client).map { |text| JSON.parse(text) }
     last = lines.pop
 
     assert_equal((2..lines.size + 1).to_a, lines.map { |event| event["seq"] })
-    assert_equal told, lines.size + last["missed"]
+    assert_equal published, lines.size + last["missed"]
     assert_match(/reads too slowly/, last["error"])
   end
 
-  test "refuses more than a few" do
+  test "a ninth follower is refused until one of the eight closes" do
     clients = Array.new(8) { followed }
     clients.each { |client| line(client) }
 
@@ -88,14 +88,14 @@ class EventStreamTest < Skep::TestCase
     assert JSON.parse(line(followed)).key?("follow")
   end
 
-  test "costs nothing where nobody follows" do
-    unspeakable = Object.new
-    def unspeakable.inspect = raise("asked")
+  test "an event isn't formatted without a follower" do
+    uninspectable = Object.new
+    def uninspectable.inspect = raise("formatted")
 
-    assert_nil @server.event("odd", :info, { unspeakable: })
+    assert_nil @server.event("odd", :info, { uninspectable: })
   end
 
-  test "ends with the swarm, its last word told" do
+  test "a follower receives the swarm's last event, then the end" do
     client = followed
     line(client)
     @server.event("swarm_stopped", :info, { status: 0 })
@@ -105,26 +105,26 @@ class EventStreamTest < Skep::TestCase
     assert_nil client.gets
   end
 
-  test "a feed gives events, and counts those that never came" do
-    feed = feed()
+  test "an event stream returns events, and counts those that never arrived" do
+    stream = open_stream
     @server.event("one", :info, { node: 1 })
-    assert_equal([["one", 1]], taken(feed).map { |event| event.values_at("event", "node") })
-    assert_predicate feed.lost, :zero?
-    nil while tell_more
-    taken(feed) until feed.ended?
+    assert_equal([["one", 1]], taken(stream).map { |event| event.values_at("event", "node") })
+    assert_predicate stream.lost, :zero?
+    nil while publish_more
+    taken(stream) until stream.ended?
 
-    assert_operator feed.lost, :>, 0
-    assert_match(/too slowly/, feed.error)
+    assert_operator stream.lost, :>, 0
+    assert_match(/too slowly/, stream.error)
   end
 
-  test "a feed says why there is none" do
-    nobody = assert_raises(Skep::Control::Unreachable) do
+  test "an event stream that is refused or finds no swarm raises an error with the reason" do
+    unreachable = assert_raises(Skep::Control::Unreachable) do
       Skep::Control::Client.new("#{@directory}/none.sock").events
     end
     8.times { line(followed) }
 
-    assert_match(/no swarm answers at/, nobody.message)
-    refused = assert_raises(Skep::Control::EventsRefused) { feed }
+    assert_match(/no swarm answers at/, unreachable.message)
+    refused = assert_raises(Skep::Control::EventsRefused) { open_stream }
     assert_match(/can't be followed: 8 clients follow already/, refused.message)
   end
 
@@ -132,26 +132,26 @@ class EventStreamTest < Skep::TestCase
 
   def followed
     socket = UNIXSocket.new(@path)
-    @ours << socket
+    @clients << socket
     socket.write(%({"v":1,"command":"follow"}\n))
     by = deadline(10)
     @loop.turn(0.01) until socket.wait_readable(0) || seconds_until(by).zero?
     socket
   end
 
-  # Asked by a thread, for a Feed waits for its answer while the loop must turn.
-  def feed
+  # Client#events waits for its answer in a thread, because the loop must turn meanwhile.
+  def open_stream
     asking = Thread.new { Skep::Control::Client.new(@path).events }
     asking.report_on_exception = false
     by = deadline(10)
     @loop.turn(0.01) until !asking.alive? || seconds_until(by).zero?
-    asking.value.tap { |feed| @ours << feed }
+    asking.value.tap { |stream| @clients << stream }
   end
 
-  def taken(feed)
+  def taken(stream)
     @loop.turn(0)
-    wait_readable(feed.to_io)
-    feed.read
+    wait_readable(stream.to_io)
+    stream.read
   end
 
   def line(client)
@@ -160,8 +160,8 @@ class EventStreamTest < Skep::TestCase
     client.gets
   end
 
-  # False once nobody is left to tell.
-  def tell_more
+  # Returns false once no follower is left.
+  def publish_more
     @server.event("many", :info, { text: "x" * 1_000 })
     @server.instance_variable_get(:@sessions).any?(&:follows?)
   end

@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/control"
 
-# Processor time and rate of work, which take two looks.
+# Processor time and rate of work, which need two samples.
 class ProcessSamplerTest < Skep::TestCase
   def setup = @sampler = Skep::Control::ProcessSampler.new
 
@@ -14,7 +14,7 @@ class ProcessSamplerTest < Skep::TestCase
     assert_equal [nil, 5.0, 7.5, 0.0, nil, 2.0], rates
   end
 
-  test "a reported rate is taken as it is; a node that counts nothing has none" do
+  test "a rate that a node reports is returned as it is; a node that counts nothing has none" do
     assert_equal 3.5, rate(0.0, { "rate" => 3.5, "done" => 1 })
     assert_equal [nil, nil], [1.0, 2.0].map { |now| rate(now, { "done" => 0 }, pid: 9) }
     assert_nil rate(3.0, { "done" => "x", "rate" => [] })

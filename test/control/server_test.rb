@@ -35,20 +35,20 @@ class ControlServerTest < Skep::TestCase
                  asked('{"v":1,"command":"status"}'))
   end
 
-  test "passes a command on, within the loop" do
+  test "calls the supervisor for a command, within the loop" do
     assert_equal({ "v" => 1, "done" => "stop" }, asked('{"command":"stop"}'))
     @supervisor.loop.turn(0)
     assert @supervisor.stopped
   end
 
-  test "answers nonsense with a sentence" do
+  test "answers an invalid request with a sentence" do
     ["nonsense", "[]", "1", "null", "{}", '{"command":"exit"}', "\xFF\xFE", '{"command":{"a":[]}}',
      '"command"'].each do |request|
       assert_match(/: there are status|one line of JSON/, asked(request)["error"])
     end
   end
 
-  test "closes a client that says too much" do
+  test "closes a client that sends too much" do
     client = UNIXSocket.new(@path)
     assert_raises(Errno::EPIPE, Errno::ECONNRESET) do
       loop do
@@ -59,7 +59,7 @@ class ControlServerTest < Skep::TestCase
     client.close
   end
 
-  test "lives with a client that says nothing, and one that goes" do
+  test "serves other clients beside a silent one and one that has closed" do
     silent = UNIXSocket.new(@path)
     UNIXSocket.new(@path).close
     3.times { @supervisor.loop.turn(0) }
@@ -68,7 +68,7 @@ class ControlServerTest < Skep::TestCase
     silent.close
   end
 
-  test "answers who asks, though as many as may be there say nothing or don't read" do
+  test "answers a request while a hundred clients send nothing or don't read" do
     silent = Array.new(100) do |index|
       UNIXSocket.new(@path).tap do |client|
         client.puts('{"command":"status"}') if index.odd?
@@ -80,7 +80,7 @@ class ControlServerTest < Skep::TestCase
     silent.each(&:close)
   end
 
-  test "answers who waits for the end of a restart, whoever else comes" do
+  test "keeps a client that waits for a restart while a hundred others connect" do
     waiting = UNIXSocket.new(@path)
     waiting.puts('{"command":"restart"}')
     3.times { @supervisor.loop.turn(0) }
@@ -91,20 +91,20 @@ class ControlServerTest < Skep::TestCase
     [waiting, *others].each(&:close)
   end
 
-  test "answers what can't be done with a sentence" do
+  test "answers a command that raises with a sentence" do
     def (@supervisor.changes).restart(*) = raise(ArgumentError, "no")
     error = asked('{"command":"restart"}')["error"]
 
     assert_match(/the command failed: no \(ArgumentError\)/, error)
   end
 
-  test "is the owner's alone, and gone at the end" do
+  test "creates its socket with mode 0600, and removes it at the end" do
     assert_equal 0o600, File.stat(@path).mode & 0o777
     @server.on_close
     refute_path_exists @path
   end
 
-  test "leaves at its end what another swarm has put in its place" do
+  test "leaves another swarm's socket at its path in place" do
     File.unlink(@path)
     other = UNIXServer.new(@path)
     @server.on_close
@@ -113,7 +113,7 @@ class ControlServerTest < Skep::TestCase
     other&.close
   end
 
-  test "makes a removed socket again when it is told to reopen, and only then" do
+  test "reopen creates a removed socket again, and keeps one that is there" do
     File.unlink(@path)
     @server.reopen
     assert asked('{"command":"status"}').key?("status")
@@ -124,7 +124,7 @@ class ControlServerTest < Skep::TestCase
     refute_path_exists @path
   end
 
-  test "says why it can't be" do
+  test "raises CannotListen for a path that is too long for a socket" do
     config = Skep::Swarm::Definition::Config.new("a", { control: "/#{'x' * 200}" }, tasks: [{}])
     error = assert_raises(Skep::Control::CannotListen) do
       Skep::Control::Server.new.configured(Supervisor.new(@supervisor.loop, config))

@@ -3,8 +3,8 @@
 require "test_helper"
 require "tmpdir"
 
-# The examples' connections to PostgreSQL while the server refuses them. pg stands in for the gem:
-# like that one, a connection whose reset was refused is finished and raises at every call.
+# The examples' connections to PostgreSQL while the server refuses them. PG is a fake of the gem: as
+# in pg, a connection whose reset was refused is finished and raises at every call.
 class DatabaseOutageTest < Skep::TestCase
   EXAMPLES = File.expand_path("../../examples", __dir__)
   PG = <<~RUBY

@@ -30,7 +30,7 @@ class DemoPartsTest < Skep::TestCase
     end
   end
 
-  test "a record that isn't whole isn't counted until it is" do
+  test "a partial record isn't counted until it is complete" do
     ledgers do |folder, ledgers|
       record = [7, 0, 0].pack("LLQ")
       File.binwrite("#{folder}/0-11.ledger", record[0, 9])
@@ -48,7 +48,7 @@ class DemoPartsTest < Skep::TestCase
     end
   end
 
-  test "a plan keeps work for each kill, and lets all be produced in the end" do
+  test "a plan leaves messages for each kill, and allows all after the last" do
     [[200_000, 10], [100_000, 20], [2_000, 2], [7, 3], [1, 3], [5, 0]].each do |messages, kills|
       plan = plan(messages:, kills:)
       kills.times do |index|
@@ -59,7 +59,7 @@ class DemoPartsTest < Skep::TestCase
     end
   end
 
-  test "a plan never has more ahead than a partition of the embedded broker keeps" do
+  test "a plan never produces more ahead than a partition of the embedded broker keeps" do
     most = (0...3_000).map { |id| Topic.new(nil).send(:order, id).last.bytesize }.max
     assert_operator most, :<=, Topic::BYTES
     ahead = plan(messages: 1_000_000, kills: 0).allowed(0, 0)
@@ -111,19 +111,19 @@ class DemoPartsTest < Skep::TestCase
 
   # With a real process as node 0.
   def with_node
-    nobody, silent = IO.pipe
-    pid, = in_child { nobody.wait_readable(30) }
+    reader, writer = IO.pipe
+    pid, = in_child { reader.wait_readable(30) }
     nodes = Nodes.new
     %w[node_forked node_ready].each do |event|
-      nodes.hear("event" => event, "node" => 0, "pid" => pid)
+      nodes.handle("event" => event, "node" => 0, "pid" => pid)
     end
     pidfd = Skep.pidfd(pid)
     yield nodes, pid, pidfd
   ensure
-    [nodes, pidfd, nobody, silent].each(&:close)
+    [nodes, pidfd, reader, writer].each(&:close)
   end
 
   def ready(nodes, node, pid, mono)
-    nodes.hear("event" => "node_ready", "node" => node, "pid" => pid, "mono" => mono)
+    nodes.handle("event" => "node_ready", "node" => node, "pid" => pid, "mono" => mono)
   end
 end

@@ -32,18 +32,18 @@ here] => /--brokers must be HOST:PORT \(got here\)/ }.each do |arguments, senten
     assert_equal ["", 1, 1], [out, err.lines.size, status.exitstatus]
   end
 
-  test "kills nodes, loses nothing, and says so in one line of JSON" do
+  test "kills nodes, loses no message, and prints its result as one line of JSON" do
     out, account, status = kept("--messages", "2000", "--nodes", "2", "--kills", "2", "--json")
     assert_equal [0, 1], [status.exitstatus, out.lines.size], account
-    told = JSON.parse(out)
+    result = JSON.parse(out)
     certain = { "produced" => 2000, "processed" => 2000, "lost" => 0, "kills" => 2, "restarts" => 2,
                 "nodes" => 2, "partitions" => 8, "brokers" => "embedded", "skep" => Skep::VERSION }
-    assert_equal certain, told.slice(*certain.keys)
-    %w[recovery_ms messages_per_second seconds].each { |key| assert_operator told[key], :>, 0 }
-    assert_operator told.fetch("duplicates"), :>=, 0
+    assert_equal certain, result.slice(*certain.keys)
+    %w[recovery_ms messages_per_second seconds].each { |key| assert_operator result[key], :>, 0 }
+    assert_operator result.fetch("duplicates"), :>=, 0
   end
 
-  test "prints how far it is, and stops in order when told to" do
+  test "prints its progress, and stops in order on SIGTERM" do
     Dir.mktmpdir do |folder|
       out, writer = IO.pipe
       pid = spawn({ "TMPDIR" => folder }, RbConfig.ruby, "-I", LIB, PROGRAM, "--kills", "0",
@@ -71,7 +71,7 @@ here] => /--brokers must be HOST:PORT \(got here\)/ }.each do |arguments, senten
     end
   end
 
-  # The same with all that there is to know of it: what it said and, line by line, its swarm's log.
+  # The same, but returns all that is known about the run: its output and its swarm's log.
   def kept(*arguments)
     Dir.mktmpdir do |folder|
       out, err, status = run_program(PROGRAM, [*arguments, "--keep"],

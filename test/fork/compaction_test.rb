@@ -4,19 +4,19 @@ require "test_helper"
 require "skep/fork"
 
 class CompactionTest < Skep::TestCase
-  test "is worth it where many slots are free" do
+  test "needless returns nil if many slots are free" do
     assert_nil needless(free: 50)
   end
 
-  test "is needless where few are" do
+  test "needless returns the share of free slots if that is small" do
     assert_equal "only 10% of the slots are free", needless(free: 10)
   end
 
-  test "is needless where Ruby can't" do
+  test "needless returns a reason if this Ruby can't compact" do
     assert_equal "this Ruby can't compact", needless(free: 50, able: false)
   end
 
-  test "is let be where it could take more mappings than the kernel grants" do
+  test "needless returns a reason if the kernel may allow too few mappings" do
     assert_match(/\A1000 heap pages may need more mappings/, needless(free: 50, mappings: 2999))
     assert_nil needless(free: 50, mappings: 3000)
   end
@@ -25,7 +25,7 @@ class CompactionTest < Skep::TestCase
 
   def needless(free:, able: true, mappings: 65_530)
     stat = { heap_free_slots: free, heap_live_slots: 100 - free, heap_allocated_pages: 1000 }
-    judge = Skep::Fork::Warmup.const_get(:CompactionPolicy)
-    judge.new(stat:, able:, mappings:).needless
+    policy = Skep::Fork::Warmup.const_get(:CompactionPolicy)
+    policy.new(stat:, able:, mappings:).needless
   end
 end

@@ -2,9 +2,9 @@
 
 require "test_helper"
 
-# Each in a program of its own, as "skep/cow_fork" patches Ruby.
+# Each test runs a program of its own, because "skep/cow_fork" patches Ruby.
 class CowForkTest < Skep::TestCase
-  # Prints "warm" at each warmup, and before each fork "collect" where there was a collection only.
+  # Prints "warm" at each warmup.
   PRELUDE = <<~RUBY
     require "skep/cow_fork"
     $stdout.sync = true
@@ -25,29 +25,29 @@ class CowForkTest < Skep::TestCase
       trap(:USR1) { forks }
       Process.kill(:USR1, Process.pid)
     RUBY
-  }.each do |road, program|
-    test "warms up before the first #{road}" do
-      assert_equal "warm\n", walk(program)
+  }.each do |way, program|
+    test "warms up before the first #{way}" do
+      assert_equal "warm\n", output_of(program)
     end
   end
 
-  test "leaves roads alone that don't want it" do
-    assert_equal "", walk('IO.popen("-") { |io| io ? io.read : exit! }')
-    assert_equal "", walk("Process.daemon(true, true)")
-    assert_equal "", walk("system('true'); Process.wait(spawn('true'))")
+  test "doesn't warm up before IO.popen, Process.daemon, system and spawn" do
+    assert_equal "", output_of('IO.popen("-") { |io| io ? io.read : exit! }')
+    assert_equal "", output_of("Process.daemon(true, true)")
+    assert_equal "", output_of("system('true'); Process.wait(spawn('true'))")
   end
 
-  test "is opted out of by either keyword" do
-    assert_equal "", walk("forks(cow_friendly: false); forks(nakayoshi: false)")
-    assert_equal "", walk(<<~RUBY)
+  test "doesn't warm up if either keyword is false" do
+    assert_equal "", output_of("forks(cow_friendly: false); forks(nakayoshi: false)")
+    assert_equal "", output_of(<<~RUBY)
       Process.wait(Process.fork(cow_friendly: false) { exit! })
       Process.wait(Kernel.fork(nakayoshi: false, cow_friendly: true) { exit! })
     RUBY
-    assert_equal "warm\n", walk("forks(cow_friendly: true, nakayoshi: true)")
+    assert_equal "warm\n", output_of("forks(cow_friendly: true, nakayoshi: true)")
   end
 
-  test "refuses what fork refuses, and stays private where fork is" do
-    assert_equal <<~TEXT, walk(<<~RUBY)
+  test "raises for what fork raises for, and is private where fork is" do
+    assert_equal <<~TEXT, output_of(<<~RUBY)
       ArgumentError unknown keyword: :friendly
       ArgumentError wrong number of arguments (given 1, expected 0)
       NoMethodError private method
@@ -61,29 +61,29 @@ class CowForkTest < Skep::TestCase
   end
 
   test "returns what fork returns on both sides" do
-    assert_equal "nil\ntrue 3\n", walk(<<~RUBY)
+    assert_equal "nil\ntrue 3\n", output_of(<<~RUBY)
       pid = fork(cow_friendly: false)
       (puts pid.inspect; exit!(3)) unless pid
       puts "\#{Process.wait2(pid).then { |same, status| "\#{same == pid} \#{status.exitstatus}" }}"
     RUBY
   end
 
-  test "does nothing where hardly anything has changed, in a forked child neither" do
-    assert_equal "warm\n0\n0\n", walk(<<~RUBY)
+  test "does nothing if the heap has hardly changed, also in a forked child" do
+    assert_equal "warm\n0\n0\n", output_of(<<~RUBY)
       forks
       collections = -> { before = GC.count; forks; GC.count - before }
-      GC.disable # none by chance
+      GC.disable # so that only the fork collects
       puts collections.call
       fork { puts collections.call; exit! }
       Process.wait
     RUBY
   end
 
-  test "collects the young where there are some" do
-    assert_equal "warm\n[1, 0]\n", walk(<<~RUBY)
+  test "runs a minor collection if there are young objects" do
+    assert_equal "warm\n[1, 0]\n", output_of(<<~RUBY)
       build(50_000)
       forks
-      GC.disable # none by chance
+      GC.disable # so that only the fork collects
       build(10_000)
       before = GC.stat.values_at(:minor_gc_count, :major_gc_count)
       forks
@@ -92,43 +92,43 @@ class CowForkTest < Skep::TestCase
   end
 
   test "warms up again once the heap has grown by half" do
-    assert_equal "warm\nwarm\n", walk("forks; build(200_000); forks; forks")
+    assert_equal "warm\nwarm\n", output_of("forks; build(200_000); forks; forks")
   end
 
-  test "counts a warmup of the program's own" do
-    assert_equal "warm\nfalse\n", walk(<<~RUBY)
+  test "doesn't repeat a warmup of the program's own" do
+    assert_equal "warm\nfalse\n", output_of(<<~RUBY)
       Skep.warmup(huge_pages: false)
       forks
       puts Skep::Fork::CowFork.report.steps.find { |step| step.name == :huge_pages }.skipped.nil?
     RUBY
   end
 
-  test "tells what the last warmup did" do
-    assert_equal "nil\nwarm\ntrue\n", walk(<<~RUBY)
+  test "report returns the report of the last warmup" do
+    assert_equal "nil\nwarm\ntrue\n", output_of(<<~RUBY)
       p Skep::Fork::CowFork.report
       forks
       p Skep::Fork::CowFork.report.seconds.positive?
     RUBY
   end
 
-  test "shares what skep/reshare keeps, where that can be had" do
+  test "shares the slab of skep/reshare, if that is supported" do
     program = <<~RUBY
       forks
       step = Skep::Fork::CowFork.report.steps.find { |each| each.name == :reshare }
       puts Skep::OS::Memory::HeapPageSlab.installed? ? step.skipped.inspect : "nil"
     RUBY
-    assert_equal "warm\nnil\n", walk(program, first: 'require "skep/reshare"')
+    assert_equal "warm\nnil\n", output_of(program, first: 'require "skep/reshare"')
   end
 
-  test "forks though the warmup raises, and says so once" do
+  test "forks although the warmup raises, and reports it once" do
     program = 'Skep::Fork::Warmup.prepend(Module.new { def run = raise("no\nway") })'
     out, err, = run_program("#{PRELUDE}#{program}\n2.times { forks; puts $?.exitstatus }")
     assert_equal "0\n0\n", out
     assert_match(/\Askep: pid=\d+ the warmup before a fork raised RuntimeError: no way .*\n\z/, err)
   end
 
-  test "lets a deadline wait, and the fork be what it ends" do
-    assert_equal "warm\nlate\n", walk(<<~RUBY)
+  test "defers another thread's exception until after the warmup, and doesn't fork" do
+    assert_equal "warm\nlate\n", output_of(<<~RUBY)
       main = Thread.main
       Skep::Fork::Warmup.prepend(Module.new { define_method(:run) { main.raise("late"); super() } })
       begin
@@ -139,8 +139,8 @@ class CowForkTest < Skep::TestCase
     RUBY
   end
 
-  test "doesn't wait for another thread's warmup, and leaves the child able to warm up" do
-    assert_equal "forked\nwarm\n", walk(<<~RUBY)
+  test "doesn't wait for another thread's warmup, and the child can warm up" do
+    assert_equal "forked\nwarm\n", output_of(<<~RUBY)
       begun, over = Queue.new, Queue.new
       slow = Module.new { define_method(:run) { (begun << 1) && over.pop && super() } }
       Skep::Fork::Warmup.prepend(slow)
@@ -153,7 +153,7 @@ class CowForkTest < Skep::TestCase
   end
 
   test "does nothing in a Ractor" do
-    assert_equal "nil\n", walk(<<~RUBY)
+    assert_equal "nil\n", output_of(<<~RUBY)
       Warning[:experimental] = false
       ractor = Ractor.new { Skep::Fork::CowFork.prepare }
       p ractor.respond_to?(:value) ? ractor.value : ractor.take
@@ -168,24 +168,24 @@ class CowForkTest < Skep::TestCase
   }.each do |order, requires|
     test "can be loaded #{order}" do
       callback = 'Skep.on_fork(before: -> { $stdout.write("before\n") })'
-      assert_equal "warm\nbefore\nbefore\n", walk("#{callback}; forks; forks", first: requires)
+      assert_equal "warm\nbefore\nbefore\n", output_of("#{callback}; forks; forks", first: requires)
     end
   end
 
-  test "lets other gems in front and behind" do
+  test "works with other gems' patches before and after it" do
     gem = 'Module.new { def fork(**) = $stdout.write("gem\n") && super }'
-    assert_equal "gem\nwarm\ngem\n", walk("Object.prepend(#{gem}); forks",
-                                          first: "Kernel.prepend(#{gem})")
+    assert_equal "gem\nwarm\ngem\n", output_of("Object.prepend(#{gem}); forks",
+                                               first: "Kernel.prepend(#{gem})")
   end
 
-  test "patches nothing before it is asked for" do
+  test "requiring skep patches nothing" do
     out, = run_program('require "skep"; p Kernel.ancestors, Process.method(:fork).owner')
     assert_equal "[Kernel]\n#<Class:Process>\n", out
   end
 
   private
 
-  def walk(program, first: "")
+  def output_of(program, first: "")
     out, err, status = run_program("#{first}\n#{PRELUDE}#{program}", timeout: 30)
     assert_equal "", err
     assert_predicate status, :success?

@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/fork"
 
 class ForkFacadeTest < Skep::TestCase
-  test "knows the pid in each of a line of forks" do
+  test "pid and generation are right in a child and a grandchild" do
     _, reader = in_child do |writer|
       writer.puts [Skep.pid == Process.pid, Skep.generation]
       fork do
@@ -19,7 +19,7 @@ class ForkFacadeTest < Skep::TestCase
     Process.wait
   end
 
-  test "counts each fork of a lineage in which nobody asked" do
+  test "generation counts each fork, although no process in between asked for it" do
     out, = run_program(<<~RUBY)
       require "skep/fork"
       fork { fork { fork { puts Skep.generation }; Process.wait }; Process.wait }
@@ -28,7 +28,7 @@ class ForkFacadeTest < Skep::TestCase
     assert_equal "3\n", out
   end
 
-  test "calls what was registered until it is cancelled" do
+  test "on_fork calls its callback until the registration is cancelled" do
     called = 0
     registration = Skep.on_fork(parent: -> { called += 1 })
     2.times do

@@ -4,9 +4,9 @@ require "test_helper"
 require "skep/fork"
 
 class GuardTest < Skep::TestCase
-  # Starts a native thread that Ruby knows nothing of, which waits for ever for a lock. It comes to
-  # that while other programs run: what runs can't be asked.
-  STRANGER = <<~RUBY
+  # Starts a native thread that isn't Ruby's and waits for a lock for ever. Runs other programs
+  # until it waits, because the guard can't identify a running thread.
+  NATIVE_THREAD = <<~RUBY
     require "skep/fork"
     require "fiddle"
     libc = Fiddle.dlopen(nil)
@@ -21,7 +21,7 @@ class GuardTest < Skep::TestCase
     system("true") until calls.any? { |call| File.read(call).split[1] == "0x%x" % lock.to_i }
   RUBY
   CHECK = "puts Skep::Fork::Guard.check"
-  private_constant :STRANGER, :CHECK
+  private_constant :NATIVE_THREAD, :CHECK
 
   def teardown
     @threads&.each(&:kill)&.each(&:join)
@@ -32,7 +32,7 @@ class GuardTest < Skep::TestCase
     assert_equal "", output_of("require 'skep/fork'\n#{CHECK}")
   end
 
-  test "finds nothing in the child of a fork, whichever thread made it" do
+  test "finds nothing in a forked child, whichever thread has forked" do
     assert_equal "", output_of("require 'skep/fork'\nfork { #{CHECK} }; Process.wait; #{CHECK}")
     assert_equal "", output_of(<<~RUBY)
       require "skep/fork"
@@ -40,7 +40,7 @@ class GuardTest < Skep::TestCase
     RUBY
   end
 
-  test "asks a thread nothing of the application's own" do
+  test "calls no method that a Thread subclass has overridden" do
     hostile = Class.new(Thread) do
       def inspect = raise(NotImplementedError)
       def name = raise(NotImplementedError)
@@ -66,7 +66,7 @@ class GuardTest < Skep::TestCase
     RUBY
   end
 
-  test "finds nothing of threads that have ended" do
+  test "ignores threads that have ended" do
     assert_equal "", output_of("require 'skep/fork'\n20.times { Thread.new {}.join }\n#{CHECK}")
   end
 
@@ -91,7 +91,7 @@ class GuardTest < Skep::TestCase
     RUBY
   end
 
-  test "tells of what it couldn't look at, and looks at the rest" do
+  test "reports an inspection that raised, and runs the others" do
     out = output_of(<<~RUBY)
       require "skep/fork"
       class << Skep::OS::ProcessState::FileDescriptor
@@ -102,7 +102,7 @@ class GuardTest < Skep::TestCase
       puts Skep::Fork::Guard.check.map { |one| [one.kind, one.severity, one.advice].join(" ") }
     RUBY
     assert_match(/\Aruby_thread breaks /, out.lines.first)
-    assert_equal "unseen note can't be told: IOError, no such luck", out.lines[1].chomp
+    assert_equal "unseen note unknown: IOError, no such luck", out.lines[1].chomp
   end
 
   test "never raises, not even without a descriptor left" do
@@ -122,7 +122,7 @@ class GuardTest < Skep::TestCase
     assert_equal %w[ruby_thread unseen], out.split
   end
 
-  test "only notes the threads of a pool that comes back by itself" do
+  test "reports the threads of a pool that restarts in a child as a note" do
     out = output_of(<<~RUBY)
       require "skep/fork"
       module Concurrent
@@ -137,8 +137,8 @@ class GuardTest < Skep::TestCase
     assert_equal "note\n", out
   end
 
-  test "knows what Ruby knows when the process can't see its own /proc" do
-    skip "only root can become somebody else" unless Process.uid.zero?
+  test "finds Ruby's sockets if the process can't read its own /proc" do
+    skip "it needs root, to change user" unless Process.uid.zero?
     # Without RubyGems, which warns of folders of gems that only root may enter.
     out = output_of(<<~RUBY, env: { "RUBYOPT" => "--disable=gems" })
       require "skep/fork"
@@ -152,7 +152,7 @@ class GuardTest < Skep::TestCase
     assert_match(/\Aa (?:TCP )?socket connected to 127\.0\.0\.1:\d+\n\w+\nfalse\n\z/, out)
   end
 
-  test "finds a thread, and tells who made it" do
+  test "finds a thread, and reports where it was started" do
     waiting { |thread| thread.name = "night mailer" }
     finding = Skep::Fork::Guard.check.find { |one| one.what.include?("night mailer") }
     assert_equal :ruby_thread, finding.kind
@@ -164,16 +164,16 @@ class GuardTest < Skep::TestCase
     assert_predicate finding, :breaks?
   end
 
-  test "finds threads without a name, those that haven't run yet too, and no native ones" do
-    told = output_of(<<~RUBY)
+  test "finds unnamed Ruby threads, also before they run, but no native ones" do
+    out = output_of(<<~RUBY)
       require "skep/fork"
       5.times { Thread.new { Thread.stop } }
       puts Skep::Fork::Guard.check.map(&:what)
     RUBY
-    assert_equal "the Ruby thread without a name\n" * 5, told
+    assert_equal "the Ruby thread without a name\n" * 5, out
   end
 
-  test "passes over threads that say they come back" do
+  test "ignores threads that are marked as fork-safe" do
     assert_equal "", output_of(<<~RUBY)
       require "skep/fork"
       Thread.new { Thread.stop }.thread_variable_set(:fork_safe, true)
@@ -181,23 +181,23 @@ class GuardTest < Skep::TestCase
     RUBY
   end
 
-  test "finds the main thread when another forks" do
+  test "finds the main thread if another thread forks" do
     places = Thread.new { Skep::Fork::Guard.check.map(&:where) }.value
     assert_includes places, "the main thread"
   end
 
   test "finds a library's native thread by its name" do
-    told = output_of("#{STRANGER}#{CHECK}", "named")
-    assert_match(/\Athe native thread "rdk:main", task \d+ of pid \d+: .+\n\z/, told)
+    out = output_of("#{NATIVE_THREAD}#{CHECK}", "named")
+    assert_match(/\Athe native thread "rdk:main", task \d+ of pid \d+: .+\n\z/, out)
   end
 
   test "finds a native thread that was never named" do
-    assert_equal 1, output_of("#{STRANGER}#{CHECK}").lines.size
+    assert_equal 1, output_of("#{NATIVE_THREAD}#{CHECK}").lines.size
   end
 
   private
 
-  # A thread of Ruby's that waits until the test is over.
+  # Starts a Ruby thread that waits until the test has ended.
   def waiting(&block)
     thread = Thread.new { Thread.stop }
     block&.call(thread)

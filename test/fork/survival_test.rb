@@ -7,7 +7,7 @@ require "tempfile"
 
 # What Ruby and Linux do at a fork, as docs/articles/fork_safety.md says.
 class SurvivalTest < Skep::TestCase
-  test "a thread is gone, and its ensure never runs" do
+  test "a child lacks other threads, whose ensure blocks never run" do
     ended = []
     held = Queue.new
     thread = Thread.new do
@@ -15,14 +15,14 @@ class SurvivalTest < Skep::TestCase
     ensure
       ended << Process.pid
     end
-    assert_equal [false, false, []].inspect, told { [thread.alive?, thread.status, ended] }
+    assert_equal [false, false, []].inspect, in_a_child { [thread.alive?, thread.status, ended] }
     held.push(nil) && thread.join
     assert_equal [Process.pid], ended
   end
 
-  test "a Mutex of the forking thread stays its own" do
+  test "a Mutex that the forking thread holds is owned by it in the child, too" do
     mutex = Mutex.new
-    mutex.synchronize { assert_equal "true", told { mutex.owned? } }
+    mutex.synchronize { assert_equal "true", in_a_child { mutex.owned? } }
   end
 
   test "a Mutex and a Monitor that other threads held are unlocked" do
@@ -31,7 +31,7 @@ class SurvivalTest < Skep::TestCase
     ready, done = Queue.new, Queue.new
     holder = Thread.new { mutex.synchronize { monitor.synchronize { ready.push(1) && done.pop } } }
     ready.pop
-    assert_equal [true, true].inspect, told { [mutex.try_lock, monitor.try_enter] }
+    assert_equal [true, true].inspect, in_a_child { [mutex.try_lock, monitor.try_enter] }
     done.push(1)
     holder.join
   end
@@ -41,24 +41,24 @@ class SurvivalTest < Skep::TestCase
       file.flock(File::LOCK_EX)
       other = File.open(file.path)
       refute other.flock(File::LOCK_EX | File::LOCK_NB)
-      told { file.flock(File::LOCK_UN) }
+      in_a_child { file.flock(File::LOCK_UN) }
       assert other.flock(File::LOCK_EX | File::LOCK_NB)
     ensure
       other&.close
     end
   end
 
-  test "a fiber goes on" do
+  test "a fiber continues in the child" do
     fiber = Fiber.new { Fiber.yield(1) || 2 }
     fiber.resume
-    assert_equal "2", told { fiber.resume }
+    assert_equal "2", in_a_child { fiber.resume }
   end
 
-  test "rand goes its own way, a Random object doesn't" do
+  test "rand differs between children, a Random object doesn't" do
     srand(42)
     random = Random.new(42)
-    first = told { [rand(1 << 64), random.rand(1 << 64)] }
-    second = told { [rand(1 << 64), random.rand(1 << 64)] }
+    first = in_a_child { [rand(1 << 64), random.rand(1 << 64)] }
+    second = in_a_child { [rand(1 << 64), random.rand(1 << 64)] }
     refute_equal numbers(first).first, numbers(second).first
     assert_equal numbers(first).last, numbers(second).last
   end
@@ -71,15 +71,15 @@ class SurvivalTest < Skep::TestCase
       file.flush
       assert_equal "abcabc", File.read(file.path)
       file.rewind
-      told { file.sysread(4) }
+      in_a_child { file.sysread(4) }
       assert_equal 4, file.sysseek(0, IO::SEEK_CUR)
     end
   end
 
   private
 
-  # What a child says of it.
-  def told
+  # Returns what the block returns in a child, inspected.
+  def in_a_child
     pid, reader = in_child { |writer| writer.write(yield.inspect) }
     wait_readable(reader).read.tap { Process.wait(pid) }
   end

@@ -4,42 +4,41 @@ require "test_helper"
 require "skep/os"
 require_relative "../os/unseen"
 
-# A fork that Ruby doesn't know of is noticed by the next Skep.generation, which runs the children's
-# callbacks then.
+# The next Skep.generation detects a fork that Ruby didn't make, and runs the child callbacks then.
 class UnseenForksTest < Skep::TestCase
   include Unseen
 
-  # A Ruby that doesn't really fork.
+  # Ruby doesn't really fork then.
   AS_IF = "Process.singleton_class.prepend(Module.new { def _fork = 42 })"
   private_constant :AS_IF
 
   def setup
     super
-    needs_to_see_unseen
+    needs_detection
   end
 
-  test "runs the children's callbacks, once and in order, when the generation is asked for" do
+  test "generation runs the child callbacks once, in order" do
     assert_equal "1 child a, child b, 1 1", program(<<~RUBY)
       unseen { print Skep.pid == really ? 1 : 0, " "; print Skep.generation, " ", Skep.generation }
     RUBY
   end
 
-  test "runs them after a raw clone(2) too" do
+  test "runs the child callbacks after a raw clone(2), too" do
     needs_clone
     assert_equal "child a, child b, 1", program("clone { print Skep.generation }")
   end
 
-  test "runs none in the parent, and none of the others" do
+  test "runs no callback in the parent, and no parent or before callback" do
     source = "Skep.on_fork(before: -> { print 'before' }, parent: -> { print 'parent' })"
     assert_equal "0", program("#{source}\nunseen { nil }; print Skep.generation")
   end
 
-  test "counts once, and tells once, however many there were" do
+  test "counts several undetected forks once, and runs the callbacks once" do
     assert_equal "child a, child b, 1", program("unseen { unseen { print Skep.generation } }")
   end
 
-  # Ruby 3.1 may not survive a fork of its own in such a process: it is made as if.
-  test "is noticed before the next fork that Ruby sees" do
+  # Ruby 3.1 may crash if it forks in such a process, so this fork is simulated.
+  test "the next fork that Ruby makes runs the child callbacks first" do
     assert_equal "child a, child b, before 1, parent 1", program(<<~RUBY, first: AS_IF)
       Skep.on_fork(before: -> { print "before ", Skep.generation, ", " },
                    parent: -> { print "parent ", Skep.generation })
@@ -47,13 +46,13 @@ class UnseenForksTest < Skep::TestCase
     RUBY
   end
 
-  test "is no news for a callback registered after it" do
+  test "doesn't run a callback that was registered after the fork" do
     assert_equal "child a, child b, 1", program(<<~RUBY)
       unseen { Skep.on_fork(child: -> { print "late, " }); print Skep.generation }
     RUBY
   end
 
-  test "reports what a callback raises, and runs the rest" do
+  test "reports a callback that raises, and runs the rest" do
     out, err, = run_program("require 'skep/fork'; #{SOURCE}\n" + <<~RUBY)
       Skep.on_fork(child: -> { raise "oops" })
       Skep.on_fork(child: -> { print "rest " })
@@ -63,7 +62,7 @@ class UnseenForksTest < Skep::TestCase
     assert_match(/\Askep: pid=\d+ the child callback of -e:\d+ raised RuntimeError: oops/, err)
   end
 
-  test "waits with the callbacks until a trap handler is over" do
+  test "defers the callbacks until a trap handler has returned" do
     assert_equal "1, child a, child b, 1", program(<<~RUBY)
       trap(:USR1) { print Skep.generation, ", " }
       unseen do
@@ -74,7 +73,7 @@ class UnseenForksTest < Skep::TestCase
     RUBY
   end
 
-  test "waits with the callbacks for the main Ractor" do
+  test "defers the callbacks to the main Ractor" do
     assert_equal "1, child a, child b, 1", program(<<~RUBY)
       unseen { print from_ractor { Skep.generation }, ", "; print Skep.generation }
     RUBY
@@ -88,7 +87,7 @@ class UnseenForksTest < Skep::TestCase
     RUBY
   end
 
-  test "runs them once when another gem's hook asks for the generation in the child" do
+  test "runs the callbacks once if another gem's hook calls generation in the child" do
     assert_equal "child a, child b, 1", program(<<~RUBY, first: <<~GEM)
       Process.wait(fork { print Skep.generation })
     RUBY
@@ -97,14 +96,14 @@ class UnseenForksTest < Skep::TestCase
     GEM
   end
 
-  test "runs none in a child that a callback forked bare" do
+  test "runs no callback in a child that a callback forked" do
     assert_equal "1, child a, child b, 1", program(<<~RUBY)
       Skep.on_fork(before: -> { Process.wait(fork { print Skep.generation, ", " }) })
       Process.wait(fork { print Skep.generation })
     RUBY
   end
 
-  test "lets a Ractor fork, whose callbacks are the main one's" do
+  test "a fork in a Ractor runs no callbacks" do
     assert_equal "42", program(<<~RUBY, first: AS_IF)
       Skep.on_fork(before: -> { print "before" }, parent: -> { print "parent" })
       print from_ractor { fork }
@@ -114,7 +113,7 @@ class UnseenForksTest < Skep::TestCase
   private
 
   def program(source, first: "")
-    walk_unseen(<<~RUBY, first:)
+    output_with_unseen(<<~RUBY, first:)
       Skep.on_fork(child: -> { print "child a, " })
       Skep.on_fork(child: -> { print "child b, " })
       #{source}

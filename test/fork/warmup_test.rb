@@ -9,7 +9,7 @@ class WarmupTest < Skep::TestCase
   STEPS = %i[ruby collect compact strings trim reshare huge_pages holes].freeze
   private_constant :STEPS
 
-  test "tells of each step what it did or why it didn't" do
+  test "the report has for each step what it did or why it didn't" do
     report = Skep.warmup
     assert_equal STEPS, report.steps.map(&:name)
     assert_equal STEPS.map(&:to_s), report.to_plain.keys
@@ -21,30 +21,30 @@ class WarmupTest < Skep::TestCase
     assert_predicate report, :frozen?
   end
 
-  test "knows its memory before and after" do
+  test "the report has the memory before and after" do
     report = Skep.warmup(huge_pages: false)
     assert_operator report.bytes_before, :>, 1_000_000
     assert_operator report.bytes_after, :>, 1_000_000
   end
 
-  test "skips huge pages where they aren't asked for" do
+  test "skips huge pages with huge_pages: false" do
     assert_equal "not asked for", Skep.warmup(huge_pages: false).steps[-2].skipped
   end
 
-  test "says why nothing is reshared" do
+  test "the report has the reason why nothing is reshared" do
     reshare = ->(report) { report.steps.find { |step| step.name == :reshare }.skipped }
     assert_equal "not asked for", reshare.(Skep.warmup(huge_pages: false))
     assert_equal "skep/reshare wasn't required",
                  reshare.(Skep.warmup(huge_pages: false, reshare: true))
   end
 
-  test "looks through every string, whose encoding a child needn't note then" do
+  test "scans every string, so that a child doesn't write to it at the first use" do
     step = Skep.warmup.steps.find { |one| one.name == :strings }
-    told = step.note || step.skipped
-    assert_match(/\A\d+ strings looked through\z|\AProcess.warmup did it\z/, told)
+    text = step.note || step.skipped
+    assert_match(/\A\d+ strings looked through\z|\AProcess.warmup did it\z/, text)
   end
 
-  test "reads past a library whose path is no text in this locale" do
+  test "ignores a library whose path isn't valid in this locale" do
     Dir.mktmpdir do |folder|
       copy = "#{folder}/caf\u00e9".tap { |path| Dir.mkdir(path) }
       FileUtils.cp("#{RbConfig::CONFIG["rubyarchdir"]}/strscan.so", copy)
@@ -55,26 +55,26 @@ class WarmupTest < Skep::TestCase
     end
   end
 
-  test "asks no method of the application's for it" do
+  test "calls no method that the application has overridden" do
     hostile = Class.new(String) { def ascii_only? = raise("not this one") }
     strings = [hostile.new("a"), *Encoding.list.map { |it| "\xFEab".dup.force_encoding(it) }]
     refute_nil Skep.warmup.steps.find { |one| one.name == :strings }, strings.size
   end
 
-  test "keeps Ruby's own warmup for heaps that aren't to be collapsed" do
+  test "runs Ruby's own warmup only without huge pages" do
     skip "this Ruby has no warmup" unless Process.respond_to?(:warmup)
     assert_equal "Process.warmup", Skep.warmup(huge_pages: false).steps.first.note
     skip "there are no huge pages here" unless Skep::OS::Memory::HugePages.supported?
     assert_match(/leaves holes/, Skep.warmup.steps.first.skipped)
   end
 
-  test "skips huge pages on the fallbacks, which have no system call for it" do
+  test "skips huge pages on the fallback" do
     out, err, = run_program("require 'skep/fork'; puts Skep.warmup", env: { "SKEP_PURE" => "1" })
     assert_match(/^  huge_pages .* skipped: /, out)
     assert_equal "", err
   end
 
-  test "makes what is young old, so that a child's minor collections don't touch it" do
+  test "makes young objects old, so that a child's minor collections don't write to them" do
     out, = run_program(<<~RUBY)
       require "skep/fork"
       GC.disable
@@ -86,13 +86,13 @@ class WarmupTest < Skep::TestCase
     assert_equal "true\n", out
   end
 
-  test "prints as a table" do
+  test "to_s is a table" do
     text = Skep.warmup(huge_pages: false).to_s
     assert_match(/\Awarmed up in \d+\.\d\d s, resident memory \S+ MB before, \S+ MB after$/, text)
     assert_equal 1 + STEPS.size, text.lines.size
   end
 
-  test "says so when nobody can tell the memory" do
+  test "to_s has unknown for memory that can't be measured" do
     facts = { seconds: 1.0, bytes_before: nil, bytes_after: nil, steps: [] }
     assert_equal "warmed up in 1.00 s, resident memory unknown before, unknown after",
                  Skep::Fork::Warmup::Report.new(**facts).to_s

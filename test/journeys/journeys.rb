@@ -1,22 +1,22 @@
 # frozen_string_literal: true
 
-# Counts the files that eight ways through a swarm enter, in all of its processes: four of
+# Counts the files that run in eight operations of a swarm, over all of its processes: four of
 # lib/skep/swarm (SwarmJourneys) and four of lib/skep/kafka (KafkaJourneys).
 #
 #   ruby test/journeys/journeys.rb [LIB [swarm|kafka]]   # LIB: another checkout's lib, to compare
 #
-# A file is entered when one of its methods is called (TracePoint, trace.rb); methods written in C
-# don't count. Each way has a beginning and an end on the monotonic clock. It is run several times,
-# and a file counts if any of these runs enters it.
+# A file runs when one of its methods is called (TracePoint, trace.rb); methods written in C don't
+# count. Each operation has a beginning and an end on the monotonic clock. It is repeated several
+# times, and a file counts if it runs in any of these repetitions.
 #
-# Background work is left out of the Kafka ways, by the same rule for every checkout: before each
-# of them the swarm is traced for 3 s, longer than the way usually takes, while no message arrives.
-# A method that is called in such an idle window doesn't count for that way. A file counts if the
-# way calls at least one other method of it. The number of files without this rule is in brackets.
-# Both vary by a few from run to run: a timer may call a method in a way, and in no idle window.
+# The same rule for every checkout excludes background work from the Kafka operations. Before each
+# operation the swarm is traced for 3 s while no message arrives: longer than the operation usually
+# takes. A method that is called in this idle window doesn't count for the operation. A file counts
+# if the operation calls at least one other method of it. The number of files without this rule is
+# in brackets. Both numbers vary by a few from run to run, because a timer may call a method in an
+# operation and in no idle window.
 #
-# VERBOSE=1 lists the files. Those in brackets are entered only through methods that an idle node
-# calls, too.
+# VERBOSE=1 lists the files. A file in brackets runs only by methods that an idle node also calls.
 require "json"
 require "rbconfig"
 require "tmpdir"
@@ -30,8 +30,9 @@ class Journeys
   def initialize(lib) = @lib = File.expand_path(lib)
 
   def run
-    ways.each do |name, way|
-      calls, idle = Array.new(TIMES) { trace(way) }.transpose.map { |each_run| each_run.reduce(:|) }
+    operations.each do |name, operation|
+      runs = Array.new(TIMES) { trace(operation) }
+      calls, idle = runs.transpose.map { |each_run| each_run.reduce(:|) }
       report(name, files(calls), files(calls - idle))
     end
   end
@@ -49,15 +50,15 @@ class Journeys
 
   def files(calls) = calls.map(&:first).uniq.sort
 
-  # Runs a way in a new swarm. Returns the calls between its beginning and its end, and those of its
-  # idle window.
-  def trace(way)
+  # Runs an operation in a new swarm. Returns the calls between its beginning and its end, and those
+  # of its idle window.
+  def trace(operation)
     Dir.mktmpdir("skep-journey") do |folder|
       @folder = folder
       Dir.mkdir("#{@folder}/trace")
       window =
         begin
-          way.call
+          operation.call
         ensure
           finish
         end

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# The ways of lib/skep/kafka, with the embedded broker (`skep kafka broker`). The node has processed
-# a message of each partition before a way begins.
+# The operations of lib/skep/kafka, with the embedded broker (`skep kafka broker`). The node has
+# processed a message of each partition before an operation begins.
 #
-# A way ends when the broker has the group's committed offset, which is asked for with a client that
-# isn't skep's; SETTLE_SECONDS are added for what the node does with the broker's answer. Two ways
-# end otherwise: a revocation when the other member has its partition, and a transaction when the
-# status page counts its message as done, since the embedded broker doesn't return offsets that a
-# transaction has committed.
+# An operation ends when the broker has the group's committed offset, which a client that isn't
+# skep's queries. SETTLE_SECONDS are added for what the node does with the broker's answer. A
+# revocation ends when the other member has its partition. A transaction ends when the status counts
+# its message as done, since the embedded broker doesn't return offsets that a transaction has
+# committed.
 class KafkaJourneys < Journeys
   IDLE_SECONDS = 3.0
   SETTLE_SECONDS = 0.1
@@ -69,9 +69,9 @@ class KafkaJourneys < Journeys
 
   private
 
-  def ways
-    { "a message to its committed offset" => method(:commit),
-      "an exception to the dead letter, and on" => method(:dead_letter),
+  def operations
+    { "a message until its offset is committed" => method(:commit),
+      "an exception until the partition is past its dead letter" => method(:dead_letter),
       "a revocation with a batch in progress" => method(:revocation),
       "a transaction with one output" => method(:transaction) }
   end
@@ -108,7 +108,7 @@ class KafkaJourneys < Journeys
   end
 
   # From the start of another member, an untraced swarm, until it has one of the two partitions. The
-  # node processes a batch of each; the handler returns once `batch.revoked?` is true.
+  # node processes a batch of each partition. The handler returns once `batch.revoked?` is true.
   def revocation
     start(WAITS, { threads: 2 }, partitions: 2)
     feed("first", "first")
@@ -125,8 +125,8 @@ class KafkaJourneys < Journeys
     File.write("#{@folder}/released", "")
   end
 
-  # From the call of the handler until the transaction is committed and its message counted. (The
-  # batch was read, and the transaction begun, before.)
+  # From the call of the handler until the transaction is committed and its message counted. The
+  # batch is read, and the transaction begun, before that.
   def transaction
     start(PRODUCES, { transactional: true })
     feed("first")
@@ -156,7 +156,7 @@ class KafkaJourneys < Journeys
     File.write("#{@folder}/#{name}.rb", format(SWARM, name:, body:, more:))
   end
 
-  # Returns when it was assigned a partition.
+  # Starts another member. Returns the time when it was assigned a partition.
   def another_member
     write_file("other", NOTHING)
     env = untraced.merge("KAFKA" => File.read("#{@folder}/settings.json"))
@@ -166,7 +166,7 @@ class KafkaJourneys < Journeys
     assigned["mono"] + SETTLE_SECONDS
   end
 
-  # Traces the swarm while it has nothing to do, once the node has the answer to its last commit.
+  # Traces the idle swarm, once the node has the answer to its last commit.
   def idle
     from = settled
     @swarm.follow(IDLE_SECONDS)

@@ -2,7 +2,7 @@
 
 require "io/wait"
 
-# A process that runs a swarm, followed by the events of its log.
+# A process that runs a swarm. Its state is known from the events of its log.
 #
 #   swarm = RunningSwarm.new(env, command)
 #   swarm.await("node_ready")["pid"]
@@ -23,8 +23,8 @@ class RunningSwarm
     out.close
   end
 
-  # Returns the next event with one of these names, for which the block is true. Events before it
-  # are dropped.
+  # Returns the next event that has one of these names and for which the block is true. Drops the
+  # events before it.
   def await(*names)
     deadline = now + SECONDS
     loop do

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The ways of lib/skep/swarm: a swarm of two nodes without a message source. Only the breach has a
-# memory_limit: with one, young nodes are looked at several times a second, whatever else goes on.
+# The operations of lib/skep/swarm, in a swarm of two nodes without a message source. Only the
+# breach has a memory_limit: with one, skep measures new nodes several times a second in any case.
 class SwarmJourneys < Journeys
   IDLE = 0.5 # seconds
   SWARM = <<~RUBY
@@ -19,11 +19,11 @@ class SwarmJourneys < Journeys
 
   private
 
-  def ways
-    { "a node's death to its replacement's readiness" => method(:death),
-      "a memory limit's breach to the node replaced" => method(:breach),
-      "HUP to all nodes new" => method(:reload),
-      "TERM to the supervisor's end" => method(:stop) }
+  def operations
+    { "a node's crash until its replacement is ready" => method(:crash),
+      "a breach of memory_limit until the node is replaced" => method(:breach),
+      "HUP until all nodes are new" => method(:reload),
+      "TERM until the supervisor exits" => method(:stop) }
   end
 
   def part = %r{\Aswarm[/.]}
@@ -34,7 +34,7 @@ class SwarmJourneys < Journeys
     File.write("#{@folder}/swarm.rb", SWARM)
     @swarm = RunningSwarm.new({ **untraced, **traced, "LIMIT" => limit }, run_file("swarm"))
     @nodes = Array.new(2) { @swarm.await("node_ready")["pid"] }
-    @swarm.follow(IDLE) # the mold forks a child ahead: that belongs to the boot
+    @swarm.follow(IDLE) # the mold forks a child ahead, as part of the boot
   end
 
   def finish
@@ -43,14 +43,14 @@ class SwarmJourneys < Journeys
     @swarm = nil
   end
 
-  def death
+  def crash
     start
     from = now
     Process.kill(:KILL, @nodes.first)
     [from, @swarm.await("node_ready")["mono"]]
   end
 
-  # The supervisor measures a moment before it logs the event.
+  # The supervisor measures the node a moment before it logs the event.
   def breach
     start(limit: "120M")
     File.write("#{@folder}/grow", "")

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-# Preloaded into a swarm's processes (ruby -r): writes down when which method of which file of
-# skep's is called, a line "seconds path method" each time that it is another than before, into a
-# file for each process.
+# Preloaded into a swarm's processes (ruby -r). Records the calls of skep's methods in a file for
+# each process: a line "seconds path method" whenever another method than before is called.
 module JourneyTrace
   FOLDER = ENV.fetch("SKEP_JOURNEY")
   LIB = "#{ENV.fetch("SKEP_JOURNEY_LIB")}/skep/"
@@ -18,7 +17,7 @@ module JourneyTrace
 
     private
 
-    # Threads of one process share the file and, now and then, a line that is one too many.
+    # Threads of a process share the file. A race between them may add a superfluous line.
     def note(path, method)
       return if method == @method && path.equal?(@path) && @pid == $$
 

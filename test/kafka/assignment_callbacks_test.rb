@@ -7,7 +7,7 @@ module Skep
   module Kafka
     # on_assigned, on_revoked, and the Hash that they share with the handler.
     class AssignmentCallbacksTest < ::KafkaCase
-      test "a partition's Hash lives from its assignment to its revocation" do
+      test "a partition keeps its state Hash from its assignment to its revocation" do
         broker(orders: 2)
         feed("orders", [["k", "a", 0], ["k", "b", 1]])
         calls = []
@@ -23,7 +23,7 @@ module Skep
                       [:revoked, 0, %w[a]], [:revoked, 1, %w[b]]], calls.sort
       end
 
-      test "an exception of on_revoked is reported, and the partition given up" do
+      test "reports an exception of on_revoked, and commits the partition's offset" do
         broker(orders: 1)
         feed("orders", [%w[k a]])
         raising = ->(_topic, _partition, _state) { raise IOError, "no disk" }
@@ -33,19 +33,19 @@ module Skep
                      (named(events, "hook_failed").map do |facts|
                        facts.values_at(:hook, :topic, :partition, :error)
                      end)
-        assert_empty again
+        assert_empty redelivered
       end
 
-      test "an exception of on_revoked that is no StandardError loses no commit" do
+      test "an exception of on_revoked that isn't a StandardError loses no commit" do
         broker(orders: 1)
         feed("orders", [%w[k a]])
         raising = ->(_topic, _partition, _state) { raise SecurityError, "no" }
         play({ on_revoked: raising }) { |_, node| node.stop! }
 
-        assert_empty again
+        assert_empty redelivered
       end
 
-      test "an exception of on_assigned ends the node, and its messages stay" do
+      test "an exception of on_assigned ends the node, and its messages aren't processed" do
         broker(orders: 1)
         feed("orders", [%w[k a]])
         raising = ->(_topic, _partition, _state) { raise IOError, "no database" }
@@ -57,7 +57,7 @@ module Skep
         assert_equal %w[a], payloads_of("orders", 1)
       end
 
-      test "each assignment of a partition has a Hash of its own" do
+      test "each assignment of a partition has its own state Hash" do
         broker(orders: 1)
         feed("orders", [%w[k a]])
         states = []
@@ -72,7 +72,7 @@ module Skep
         assert_equal 2, states.map(&:object_id).uniq.size
       end
 
-      test "a test run calls them, too, and a batch of a test has a Hash" do
+      test "a test run calls the callbacks, and Testing.batch returns a batch with a state Hash" do
         source = Source.new(kafka: { "bootstrap.servers": "none" }, group: "g", topics: "orders",
                             **callbacks(calls = []))
         Testing.run(source, %w[a b]) { |batch, _| batch.state[:seen] = batch.payloads }

@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/kafka/testing"
 
-# How often a message has failed is counted for that message, or for its key, alone.
+# The failures of a message are counted for that message, or for its key, alone.
 class KafkaAttemptsTest < Skep::TestCase
   Testing = Skep::Kafka::Testing
   private_constant :Testing
@@ -11,7 +11,7 @@ class KafkaAttemptsTest < Skep::TestCase
   test "messages that each fail once are all processed after the first backoff" do
     %i[partition key].each do |ordered_by|
       tries = Hash.new(0)
-      outcome = rehearse(20, ordered_by:) do |batch|
+      outcome = run_handler(20, ordered_by:) do |batch|
         batch.each { |message| raise "first" if (tries[message.offset] += 1) == 1 }
       end
 
@@ -24,7 +24,7 @@ class KafkaAttemptsTest < Skep::TestCase
 
   test "half of a batch by key doesn't inherit the failures of the whole" do
     calls = 0
-    outcome = rehearse(20, ordered_by: :key) { raise "away" if (calls += 1) <= 45 }
+    outcome = run_handler(20, ordered_by: :key) { raise "away" if (calls += 1) <= 45 }
 
     assert_equal (0...20).to_a, outcome.done.map(&:offset)
     assert_empty outcome.dead_letters
@@ -32,7 +32,7 @@ class KafkaAttemptsTest < Skep::TestCase
 
   test "a message of a key is dead-lettered with the number of its own failures" do
     tries = Hash.new(0)
-    outcome = rehearse(20, ordered_by: :key) do |batch|
+    outcome = run_handler(20, ordered_by: :key) do |batch|
       batch.each do |message|
         tries[message.offset] += 1
         raise "first" if tries[message.offset] == 1 || [3, 7].include?(message.offset)
@@ -45,7 +45,7 @@ class KafkaAttemptsTest < Skep::TestCase
   end
 
   test "a loop over the batch before the failing one doesn't change which message failed" do
-    outcome = rehearse(20, ordered_by: :key) do |batch|
+    outcome = run_handler(20, ordered_by: :key) do |batch|
       batch.each do |message|
         batch.find { |other| other.key == "none" }
         raise "bad" if message.payload == "7"
@@ -59,7 +59,7 @@ class KafkaAttemptsTest < Skep::TestCase
   test "a seek by key passes no message of another key that is unfinished before it" do
     { 6 => 6, :end => 20, 15 => 15 }.each do |place, offset|
       seen = []
-      outcome = rehearse(20, ordered_by: :key, max_messages: 1) do |batch|
+      outcome = run_handler(20, ordered_by: :key, max_messages: 1) do |batch|
         seen << batch.first_offset
         raise "twice" if batch.first_offset.zero? && seen.count(0) < 3
 
@@ -91,14 +91,14 @@ class KafkaAttemptsTest < Skep::TestCase
     40.times do |seed|
       random = Random.new(seed)
       keys = Array.new(40) { "k#{random.rand(8)}" }
-      failures, asked, done = Hash.new(0), {}, []
+      failures, sought, done = Hash.new(0), {}, []
       options = { ordered_by: :key, threads: 1 + random.rand(4), max_messages: 1 + random.rand(8) }
       source = source(**options, dead_letter_topic: nil)
       outcome = Testing.run(source, keys.map { |key| { key: } }, retries: 100) do |batch, _|
         batch.each do |message|
           offset = message.offset
           raise "again" if random.rand < 0.2 && (failures[offset] += 1) < 3
-          break batch.seek(offset) if random.rand < 0.15 && !asked[offset] && asked[offset] = true
+          break batch.seek(offset) if random.rand < 0.15 && !sought[offset] && sought[offset] = true
 
           done << offset
         end
@@ -108,9 +108,9 @@ class KafkaAttemptsTest < Skep::TestCase
     end
   end
 
-  test "of two seeks by key that wait the one to the earlier place is carried out" do
+  test "of two seeks by key that wait, the one to the earlier place takes effect" do
     seen = []
-    outcome = rehearse(12, ordered_by: :key, max_messages: 1) do |batch|
+    outcome = run_handler(12, ordered_by: :key, max_messages: 1) do |batch|
       seen << (offset = batch.first_offset)
       raise "once" if [0, 2].include?(offset) && seen.count(offset) == 1
 
@@ -124,16 +124,16 @@ class KafkaAttemptsTest < Skep::TestCase
     assert_equal 12, outcome.committed[["t", 0]]
   end
 
-  # What librdkafka takes a pattern to match may differ from what Options does.
+  # librdkafka and SourceOptions may disagree about the topics that a pattern matches.
   test "a message of the dead letter topic isn't written there again, and is reported" do
     letter = { topic: "dead", payload: "bad", headers: { "skep.topic" => "t" } }
     outcome = Testing.run(source, [letter, "bad"]) { raise "bad" }
 
     assert_equal([["t", 0]], outcome.dead_lettered.map { |one| [one.topic, one.offset] })
     assert_equal(["dead"], outcome.pending.map(&:topic))
-    told = outcome.node.events.select { |name,| name == :not_dead_lettered }
+    reported = outcome.node.events.select { |name,| name == :not_dead_lettered }
     assert_equal([[:warn, "dead", 0]],
-                 told.map { |_, level, facts| [level, *facts.values_at(:topic, :offset)] })
+                 reported.map { |_, level, facts| [level, *facts.values_at(:topic, :offset)] })
   end
 
   test "a message that was a dead letter before keeps where it came from" do
@@ -149,7 +149,7 @@ class KafkaAttemptsTest < Skep::TestCase
 
   private
 
-  def rehearse(count, **options)
+  def run_handler(count, **options)
     messages = Array.new(count) { |n| { key: "k#{n}", payload: n.to_s } }
     Testing.run(source(**options), messages) { |batch, _| yield batch }
   end

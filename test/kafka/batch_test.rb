@@ -31,7 +31,7 @@ class BatchTest < Skep::TestCase
     assert_equal [10, 11, 10, nil], beats.given
   end
 
-  # Each is called with the batch amid a loop over it, at offset 11.
+  # Each lambda is called within a loop over the batch, at offset 11.
   LOOPS = {
     "each" => ->(batch) { batch.each { |message| message } },
     "find" => ->(batch) { batch.find { |message| message.offset == 10 } },
@@ -130,13 +130,13 @@ class BatchTest < Skep::TestCase
   end
 
   test "mark accepts a message or offset of the batch, and rejects others" do
-    told = []
-    told.define_singleton_method(:mark) { |offset| push(offset) }
-    @batch.__attach(Fakes::ProgressRecorder.new([], 0), told)
+    marker = []
+    marker.define_singleton_method(:mark) { |offset| push(offset) }
+    @batch.__attach(Fakes::ProgressRecorder.new([], 0), marker)
     @batch.mark(@batch.messages.first)
     @batch.mark(12)
 
-    assert_equal [10, 12], told
+    assert_equal [10, 12], marker
     assert_raises(ArgumentError) { @batch.mark(13) }
     Batch.new("orders", 3, @batch.messages).mark(10) # without a node
   end

@@ -2,7 +2,7 @@
 
 require "kafka/support/kafka_case"
 
-# `skep kafka broker TOPIC … -- COMMAND`, as a person runs it.
+# `skep kafka broker TOPIC … -- COMMAND`, run by a shell.
 class KafkaBrokerCommandTest < KafkaCase
   ROOT = File.expand_path("../..", __dir__)
   SKEP = [RbConfig.ruby, "-w", "-I#{ROOT}/lib", "#{ROOT}/exe/skep", "kafka", "broker"].freeze
@@ -32,7 +32,7 @@ class KafkaBrokerCommandTest < KafkaCase
     assert_equal 7, status.exitstatus
   end
 
-  test "forwards a signal, and exits after its command" do
+  test "forwards a signal, and exits with the status of its command" do
     waits = <<~RUBY
       trap("TERM") { exit 3 }
       Process.kill(:TERM, Process.ppid)
@@ -59,7 +59,7 @@ class KafkaBrokerCommandTest < KafkaCase
 
   private
 
-  # What is said, and how it ends, when that is the input.
+  # Returns stdout, stderr and the status of the command with that input.
   def typed(input, *arguments)
     run_command({}, "sh", "-c", "printf '#{input}' | exec \"$@\"", "sh", *SKEP, *arguments,
                 timeout: SECONDS)

@@ -4,9 +4,9 @@ require "kafka/support/kafka_case"
 
 module Skep
   module Kafka
-    # A member of a group as far as the client goes, in this process.
+    # A Consumer without a source, in this process.
     class ConsumerTest < ::KafkaCase
-      # With a session that a busy machine hardly outlasts.
+      # The session timeout is long enough for a busy machine.
       COOPERATIVE = { "partition.assignment.strategy": "cooperative-sticky",
                       "session.timeout.ms": 6_000 }.freeze
       private_constant :COOPERATIVE
@@ -16,14 +16,14 @@ module Skep
         super
       end
 
-      # librdkafka takes the first answer for all that is to be given up, and asks again all the
-      # same: no thread takes a second one any more, and giving it may block forever.
-      test "answers a rebalance once if it leaves during one" do
+      # librdkafka applies the first answer to all revoked partitions, but still emits a second
+      # rebalance event. No thread takes a second answer any more, and giving one may block forever.
+      test "leave answers a rebalance once if one is in progress" do
         broker(orders: 8)
-        exclusive_lock, opener = IO.pipe
-        other, = in_child { join_after(exclusive_lock) }
+        start, starter = IO.pipe
+        other, = in_child { join_after(start) }
         join
-        opener.write("o")
+        starter.write("o")
         wait_readable(consumer.control.io, 30)
         answers = 0
         left = consumer.leave(10) { |event| answers += 1 if answered?(event) }
@@ -32,10 +32,10 @@ module Skep
         Process.kill(:TERM, other)
         assert_predicate Process.wait2(other).last, :success?
       ensure
-        [exclusive_lock, opener].compact.each(&:close)
+        [start, starter].compact.each(&:close)
       end
 
-      test "returns the result of a seek for each partition" do
+      test "seek raises if librdkafka rejects the seek of a partition" do
         broker(orders: 8)
         join
         error = assert_raises(LibrdkafkaError) { consumer.seek([["others", 0, 0]], 10) }
@@ -51,7 +51,7 @@ module Skep
                                    .to_h { |name, value| [name.to_s, value.to_s] })
       end
 
-      # Gets all partitions, and takes note of nothing from then on.
+      # Waits until all partitions are assigned. From then on no event is handled.
       def join
         consumer.subscribe(["orders"])
         held = []
@@ -70,10 +70,10 @@ module Skep
         event.kind == :rebalance && (consumer.unassign(event.list) || true)
       end
 
-      def join_after(exclusive_lock)
+      def join_after(start)
         node = FakeNode.new
         trap("TERM") { node.stop! }
-        exclusive_lock.read(1)
+        start.read(1)
         kafka = { **@broker.settings.transform_keys(&:to_sym), **COOPERATIVE }
         Source.new(**options(kafka:)).run(node, proc {})
       end

@@ -4,8 +4,8 @@ require "kafka/support/kafka_case"
 require "minitest/mock"
 require "skep/kafka/testing"
 
-# While a dependency of the handler is away, one work item of a partition at a time tries whether it
-# is back; as soon as that succeeds, the others are tried.
+# While a dependency of the handler is unavailable, one work item of a partition at a time is tried.
+# As soon as that succeeds, the others are tried.
 class KafkaDependencyAwayTest < KafkaCase
   AWAY = 30.0
   KEYS = 200
@@ -40,8 +40,8 @@ class KafkaDependencyAwayTest < KafkaCase
       assert_equal KEYS, done.size
       assert_operator done.values.max - AWAY, :<=, 2
       assert_operator pauses.max, :<=, 1.6
-      # In the first 1.5 s each key is tried at most four times, then as often as its rest doubles,
-      # and one each 1.5 s. (It was 20 times a key.)
+      # In the first 1.5 s each key is tried at most four times. After that each key's backoff
+      # doubles, and one key is tried every 1.5 s.
       assert_operator @tries.size, :<=, 10 * KEYS
       late = @tries.count { |time| time > AWAY / 2 }
       assert_operator late, :<=, 2 * KEYS
@@ -60,7 +60,7 @@ class KafkaDependencyAwayTest < KafkaCase
       end
 
       assert_equal others, done.size
-      # In turn they are tried, each 1.5 s.
+      # The keys are tried in turn, one every 1.5 s.
       assert_operator done.values.max - AWAY, :<=, 1.6 * (others + 1)
     end
   end
@@ -76,15 +76,15 @@ class KafkaDependencyAwayTest < KafkaCase
         @done[message.key] = now
       end
     end
-    rests = bad.each_cons(2).map { |one, two| two - one }
+    waits = bad.each_cons(2).map { |one, two| two - one }
 
-    told = @outcome.retried.select { |one| one[:offset] == 3 }.map { |one| one[:retry_in] }
-    early = rests.zip(told).count { |rest, seconds| rest < seconds - 0.01 }
+    backoffs = @outcome.retried.select { |one| one[:offset] == 3 }.map { |one| one[:retry_in] }
+    early = waits.zip(backoffs).count { |wait, backoff| wait < backoff - 0.01 }
     assert_operator early, :<=, 1
-    assert_operator told.max, :>, 10
+    assert_operator backoffs.max, :>, 10
   end
 
-  test "a success ends no pause that the handler asked for" do
+  test "a success doesn't end a pause that the handler asked for" do
     tries = []
     simulate(20) do |batch|
       batch.each do |message|
@@ -100,7 +100,7 @@ class KafkaDependencyAwayTest < KafkaCase
     assert_operator tries.each_cons(2).map { |one, two| two - one }.min, :>=, 59.9
   end
 
-  test "with several threads: all is done when the dependency is back" do
+  test "with several threads, all messages are done once the dependency is back" do
     broker(orders: 1)
     feed("orders", (0...KEYS).map { |n| ["k#{n}", n.to_s] })
     lock, done, failed, back = Mutex.new, [], 0, nil
@@ -122,7 +122,7 @@ class KafkaDependencyAwayTest < KafkaCase
     assert_operator failed, :<, 10 * KEYS
   end
 
-  test "with several threads: keys that each fail once rest for the first backoff" do
+  test "with several threads, keys that each fail once wait for the first backoff only" do
     broker(orders: 1)
     feed("orders", (0...30).map { |n| ["k#{n}", n.to_s] })
     lock, tries, done = Mutex.new, Hash.new(0), 0
@@ -144,7 +144,7 @@ class KafkaDependencyAwayTest < KafkaCase
 
   def now = @simulation.now
 
-  # Handles messages of that many keys until all but the bad ones are done; when each was done.
+  # Processes messages of so many keys for 200 s of fake time. Returns when each was done.
   def simulate(count)
     @tries, @done = [], {}
     source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "none" }, group: "g",
@@ -168,6 +168,6 @@ class KafkaDependencyAwayTest < KafkaCase
     messages.each { |message| @done[message.key] = now }
   end
 
-  # Seconds between tries in the outage.
+  # Returns the seconds between tries in the outage.
   def pauses = @tries.each_cons(2).map { |one, two| two - one }
 end

@@ -14,38 +14,38 @@ class KafkaEmbeddedBrokerTest < KafkaCase
     refute_nil reader
   end
 
-  test "ends with its owner although another process holds its pipe" do
-    skip "a fallback can't watch a stranger: there the pipe is all" unless Skep::OS.native?
+  test "exits with its owner although another process holds its pipe" do
+    skip "a fallback can't watch a process that isn't its child" unless Skep::OS.native?
     witness, held = IO.pipe
     owner, reader = in_child do |writer|
       held.close
       started = Skep::Kafka::EmbeddedBroker.start(topics: { "orders" => 1 })
-      bystander = fork { witness.read and exit!(0) }
-      writer.puts "#{started.pid} #{bystander}"
+      holder = fork { witness.read and exit!(0) }
+      writer.puts "#{started.pid} #{holder}"
       witness.read
     end
-    pid, bystander = wait_readable(reader).gets.split.map(&:to_i)
-    dead = Skep.pidfd(pid)
-    other = Skep.pidfd(bystander)
+    pid, holder = wait_readable(reader).gets.split.map(&:to_i)
+    broker_pidfd = Skep.pidfd(pid)
+    holder_pidfd = Skep.pidfd(holder)
     Process.kill("KILL", owner)
     Process.wait(owner)
 
-    refute_nil dead.wait(timeout: 5)
+    refute_nil broker_pidfd.wait(timeout: 5)
     held.close
-    refute_nil other.wait(timeout: 5)
-    [dead, other, witness].each(&:close)
+    refute_nil holder_pidfd.wait(timeout: 5)
+    [broker_pidfd, holder_pidfd, witness].each(&:close)
   end
 
-  test "counts the arrived messages at the given rate" do
+  test "publish yields after each 1,000 messages, and returns how many have arrived" do
     broker(orders: 2)
     feed = Skep::Kafka::Testing::TopicSeeder.new(@broker.bootstrap_servers, "orders")
-    pace = []
-    assert_equal 2_500, feed.publish((0...2_500).map { |n| ["k#{n}", "v"] }) { |sent| pace << sent }
-    assert_equal [1_000, 2_000], pace
+    sizes = []
+    assert_equal 2_500, feed.publish((0...2_500).map { |n| ["k#{n}", "v"] }) { |n| sizes << n }
+    assert_equal [1_000, 2_000], sizes
     feed.close
   end
 
-  test "forgets messages and groups, and has other topics, after a reset" do
+  test "reset replaces the topics, and removes messages and groups" do
     before = broker(orders: 1).bootstrap_servers
     feed("orders", [%w[k first]])
     play { |_, node| node.stop! }
@@ -53,7 +53,7 @@ class KafkaEmbeddedBrokerTest < KafkaCase
     refute_equal before, @broker.bootstrap_servers
     feed("orders", [["k", "second", 1]])
     assert_equal %w[second], payloads_of("orders", 1)
-    assert_empty again - %w[second]
+    assert_empty redelivered - %w[second]
   end
 
   test "answers after the round trip time" do

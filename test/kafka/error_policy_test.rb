@@ -17,7 +17,7 @@ module Skep
         missing(missing) if missing
       end
 
-      test "an error to retry is never a dead letter" do
+      test "a message with a :retry error never becomes a dead letter" do
         result = fail_with({ Gone => :retry }) { raise Gone }
 
         assert_empty result.dead_letters
@@ -25,7 +25,7 @@ module Skep
         assert_operator result.retried.size, :>, 10
       end
 
-      test "an error for the dead letter topic is one at once, and the others are done" do
+      test "a message with a :dead_letter error is dead-lettered at once, and others are done" do
         result = fail_with({ Gone => :dead_letter }) { raise GoneAway, "it has" }
 
         assert_equal %w[bad], payloads(result.dead_lettered)
@@ -33,7 +33,7 @@ module Skep
         assert_equal 1, (result.dead_letters.first.headers["skep.attempts"].to_i)
       end
 
-      test "an error to pause at keeps the message and all after it" do
+      test "a message with a :pause error stays pending, and all after it" do
         result = fail_with({ Gone => :pause }) { raise Gone }
 
         assert_empty result.dead_letters
@@ -50,7 +50,7 @@ module Skep
         assert_equal %w[bad], payloads(result.pending)
       end
 
-      test "by key, a handler that takes all payloads doesn't set the wrong message aside" do
+      test "by key, only the failing message is dead-lettered if the handler uses payloads" do
         messages = [%w[0 good], %w[1 bad]].map { |key, payload| { key:, payload: } }
         on_error = { Gone => :dead_letter }
         result = Testing.run(source(on_error:, ordered_by: :key), messages) do |batch, _|
@@ -60,7 +60,7 @@ module Skep
         assert_equal [%w[bad], %w[good]], [payloads(result.dead_lettered), payloads(result.done)]
       end
 
-      test "the nearest class counts, and modules do, and any other error is counted" do
+      test "the nearest class or module decides, and any other error is counted" do
         policy = { StandardError => :retry, Gone => :dead_letter, Marker => :pause }
 
         assert_equal 1, fail_with(policy) { raise GoneAway }.dead_letters.size
@@ -69,7 +69,7 @@ module Skep
         assert_equal 1, fail_with({ Gone => :retry }) { raise IOError }.dead_letters.size
       end
 
-      test "says what is wrong with it" do
+      test "rejects an invalid on_error, and :dead_letter without a dead letter topic" do
         { [1] => "must be a Hash of error classes",
           { "Gone" => :retry } => "error classes as its keys",
           { Gone => :drop } => "the values :retry, :dead_letter, :pause" }.each do |given, text|

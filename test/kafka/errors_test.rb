@@ -5,7 +5,7 @@ require "skep/kafka/testing"
 
 module Skep
   module Kafka
-    # What an error of a handler does to its message.
+    # What happens to a message whose handler raises, and how errors are described.
     class ErrorsTest < ::Skep::TestCase
       class NoOrder < StandardError
         include NonRetryable

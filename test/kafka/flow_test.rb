@@ -2,8 +2,7 @@
 
 require "kafka/support/kafka_case"
 
-# What a handler can say of its batch: that part of it is done, not now, and from there; and what
-# never reaches a handler.
+# What a handler does with mark, pause and seek, and which messages never reach a handler.
 class KafkaFlowTest < KafkaCase
   PRODUCE, OFFSET_COMMIT, INIT_PRODUCER_ID = 0, 8, 22
   REQUEST_TIMED_OUT, INVALID_SIZE, TOPIC_REFUSED, CLUSTER_REFUSED = 7, 28, 29, 31
@@ -67,9 +66,9 @@ class KafkaFlowTest < KafkaCase
     feed("orders", [%w[key HEADbody]])
     %i[partition key].each do |ordered_by|
       seen = []
-      buried = ->(name, _, node) { node.stop! if name == "dead_lettered" }
+      on_event = ->(name, _, node) { node.stop! if name == "dead_lettered" }
       more = { ordered_by:, group: ordered_by.to_s, dead_letter_topic: "dead", max_attempts: 3 }
-      play(more, on_event: buried) do |batch, _|
+      play(more, on_event:) do |batch, _|
         seen << batch.messages.map { |one| [one.key.slice!(0, 3), one.payload.slice!(0, 4)] }
         batch.each { |message| message.payload.clear && raise("never") }
       end
@@ -79,24 +78,26 @@ class KafkaFlowTest < KafkaCase
     assert_equal %w[HEADbody] * 2, payloads_of("dead", 2)
   end
 
-  # One that can't say what it is about.
-  class Speechless < StandardError
+  # An error whose message can't be read.
+  class WithoutMessage < StandardError
     def message = raise(IOError, "no words")
   end
 
   test "retries and dead-letters a message whose error can't be described" do
     feed("orders", (0...3).map { |n| ["k", n.to_s] })
-    errors = [Speechless.new, "naïf".encode("UTF-16LE"), "na\xEFf".b]
-    buried = ->(name, facts, one) { one.stop! if name == "dead_lettered" && facts[:offset] == 2 }
+    errors = [WithoutMessage.new, "naïf".encode("UTF-16LE"), "na\xEFf".b]
+    on_event = lambda do |name, facts, node|
+      node.stop! if name == "dead_lettered" && facts[:offset] == 2
+    end
     events = play({ dead_letter_topic: "dead", max_attempts: 2, max_messages: 1 },
-                  on_event: buried) do |batch, _|
+                  on_event:) do |batch, _|
       raise errors[batch.first_offset]
     end
     failed, dead = %w[handler_failed dead_lettered].map do |name|
       named(events, name).map { |facts| facts[:error] }
     end
 
-    assert_equal ["KafkaFlowTest::Speechless, whose message raised IOError",
+    assert_equal ["KafkaFlowTest::WithoutMessage, whose message raised IOError",
                   "RuntimeError: naïf", "RuntimeError: na?f"], dead
     assert_equal dead, failed
     assert_equal %w[0 1 2], payloads_of("dead", 3)
@@ -104,10 +105,10 @@ class KafkaFlowTest < KafkaCase
 
   test "dead-letters a message once the broker allows it again" do
     feed("orders", [["k", "first", 0], ["k", "second", 0]])
-    buried = 0
+    letters = 0
     on_event = lambda do |name, _, node|
       next unless name == "dead_lettered"
-      next node.stop! if (buried += 1) == 2
+      next node.stop! if (letters += 1) == 2
 
       @broker.fail_next(PRODUCE, TOPIC_REFUSED)
       @broker.fail_next(INIT_PRODUCER_ID, CLUSTER_REFUSED)
@@ -173,20 +174,20 @@ class KafkaFlowTest < KafkaCase
     end
   end
 
-  # What came in for 0 lies in its queue still, but is of before the seek, when the next comes in.
+  # Messages of partition 0 that arrived before the seek are still in its queue at the seek.
   test "seek continues at the place although messages arrive meanwhile" do
     fill(5)
-    came = Thread::Queue.new
+    arrived = Thread::Queue.new
     seen = []
     play({ threads: 2 }) do |batch, node|
-      next came << true if batch.partition == 1
+      next arrived << true if batch.partition == 1
 
       seen << batch.first_offset
       next node.stop! if seen.size == 2
 
       fill(5)
-      fill(1, 1) # of one reply, or a later one
-      came.pop
+      fill(1, 1) # in the same fetch response, or in a later one
+      arrived.pop
       batch.seek(0)
     end
 
@@ -195,10 +196,10 @@ class KafkaFlowTest < KafkaCase
 
   test "seek to a Time after the last message continues at the end" do
     fill(10)
-    asked = nil
+    sought = nil
     feed_more = ->(name, _, _) { fill(5) if name == "kafka_seek" }
     events = play({ max_wait: 60, max_messages: 5 }, on_event: feed_more) do |batch, node|
-      asked ? node.stop! : batch.seek(asked = Time.now + 3600)
+      sought ? node.stop! : batch.seek(sought = Time.now + 3600)
     end
 
     assert_equal [10], named(events, "kafka_seek").map { |facts| facts[:offset] }
@@ -278,7 +279,7 @@ class KafkaFlowTest < KafkaCase
     assert_equal 2, named(events, "dead_lettered").first[:offset]
   end
 
-  test "payloads that aren't JSON are dead-lettered at once, the others handled in their order" do
+  test "payloads that aren't JSON are dead-lettered at once, the others are handled in order" do
     feed("orders", (0...7).map { |n| [nil, [2, 5].include?(n) ? "{" : "[#{n}]", 0] })
     seen = []
     source = { deserializer: :json, dead_letter_topic: "dead" }
@@ -353,9 +354,9 @@ class KafkaFlowTest < KafkaCase
      { "queue.buffering.max.ms" => 60_000, "message.timeout.ms" => 300_000 },
      { "message.timeout.ms" => 0 }].each_with_index do |kafka, number|
       began = Skep::OS.now
-      buried = ->(name, _, node) { node.stop! if name == "dead_lettered" }
+      on_event = ->(name, _, node) { node.stop! if name == "dead_lettered" }
       play({ dead_letter_topic: "dead", max_attempts: 1, group: "group#{number}",
-             kafka: @broker.settings.merge(kafka) }, on_event: buried) { raise IOError, "no idea" }
+             kafka: @broker.settings.merge(kafka) }, on_event:) { raise IOError, "no idea" }
       assert_operator Skep::OS.now - began, :<, 25, kafka.inspect
     end
     assert_equal ["bad"] * 4, payloads_of("dead", 4)
@@ -375,7 +376,7 @@ class KafkaFlowTest < KafkaCase
     end
 
     assert_match(/DeliveryFailed: Can't deliver .* to dead \(.*`retries` must be/, failures.first)
-    assert_equal %w[bad], again
+    assert_equal %w[bad], redelivered
   end
 
   test "a stop limits the wait for dead letters of all threads" do
@@ -384,7 +385,7 @@ class KafkaFlowTest < KafkaCase
     there, go = Thread::Queue.new, Thread::Queue.new
     events = play({ dead_letter_topic: "dead", max_attempts: 1, threads: 2 }) do |_, node|
       if (there << true).size == 2
-        @broker.fail_next(PRODUCE, *[REQUEST_TIMED_OUT] * 1_000) # which it sends once more
+        @broker.fail_next(PRODUCE, *[REQUEST_TIMED_OUT] * 1_000) # librdkafka retries each time
         node.time_left = 6.0
         began = node.stop! && Skep::OS.now
         go.close
@@ -407,7 +408,7 @@ class KafkaFlowTest < KafkaCase
     feed("orders", (0...count).map { |n| ["k#{n % 5}", n.to_s, partition] })
   end
 
-  # When so many are counted as done.
+  # Returns an on_event that stops the node once so many messages are done.
   def stop_after(count)
     done = 0
     lambda do |name, facts, node|
@@ -415,7 +416,7 @@ class KafkaFlowTest < KafkaCase
     end
   end
 
-  # Where the next member of the group begins.
+  # Returns the offset at which the next member of the group begins.
   def next_offset
     fill(1)
     offset = nil

@@ -3,7 +3,7 @@
 require "kafka/support/kafka_case"
 require "tmpdir"
 
-# Several nodes of a group, each a process, and the harm that comes to them.
+# Nodes of a group, each a process, under kills, rebalances, fencing and outages.
 class KafkaGroupTest < KafkaCase
   OFFSET_COMMIT = 8
   HEARTBEAT = 12
@@ -47,8 +47,8 @@ class KafkaGroupTest < KafkaCase
       assert_equal [4, 4], revoked.values_at("partitions", "held").map { |all| all["orders"].size }
       two.await("assigned") { |facts| facts["partitions"] == revoked["partitions"] }
       feed("orders", (4_000...4_008).map { |n| ["#{n}", "last", n % 8] })
-      taken = revoked["partitions"]["orders"]
-      two.await("processed") until keys(file).count { |key| taken.include?(key % 8) } == 2_004
+      moved = revoked["partitions"]["orders"]
+      two.await("processed") until keys(file).count { |key| moved.include?(key % 8) } == 2_004
       assert_equal (0...4_008).to_a, await_keys(one, file, 4_008).sort
       assert_predicate two.signal("TERM"), :success?
       one.await("assigned") { |facts| facts["partitions"].fetch("orders", []).size == 8 }
@@ -74,7 +74,7 @@ class KafkaGroupTest < KafkaCase
     end
   end
 
-  test "reports that its instance id is taken, and ends, if it is stopping" do
+  test "ends at TERM if its instance id is taken" do
     member_at_work("group.instance.id" => "us") do |one, _|
       @broker.fail_next(OFFSET_COMMIT, *[FENCED] * 20)
 
@@ -105,16 +105,16 @@ class KafkaGroupTest < KafkaCase
       assert_predicate one.signal("TERM"), :success?
       assert_equal "UNKNOWN_MEMBER_ID", one.await("kafka_commit_failed")["code"]
       error = assert_raises(RuntimeError) { one.await("kafka_rebalance") }
-      assert_match(/EOFError/, error.message, "it took its leave, which may never end")
+      assert_match(/EOFError/, error.message, "the node left the group, which may block forever")
     end
   end
 
   test "leaves the group shortly before it is killed for a handler that doesn't return" do
     broker(orders: 1)
     feed("orders", [%w[k v]])
-    gone, teller = IO.pipe
+    gone, writer = IO.pipe
     on_event = lambda do |name, facts, _|
-      teller.write("!") if name == "kafka_rebalance" && facts[:change] == "revoked"
+      writer.write("!") if name == "kafka_rebalance" && facts[:change] == "revoked"
     end
     events = play(on_event:) do |_, node|
       node.time_left = 0
@@ -124,9 +124,9 @@ class KafkaGroupTest < KafkaCase
 
     assert_equal %w[kafka_left_group kafka_revoked_in_flight],
                  events.map(&:first) & %w[kafka_left_group kafka_revoked_in_flight]
-    assert_equal %w[v], again
+    assert_equal %w[v], redelivered
   ensure
-    [gone, teller].each(&:close)
+    [gone, writer].each(&:close)
   end
 
   test "reports an outage and its end once each, and continues" do
@@ -148,7 +148,7 @@ class KafkaGroupTest < KafkaCase
     KafkaCase::Member.new(self, options(kafka: { **@broker.settings, **settings }), id:, file:)
   end
 
-  # One that has two partitions and has done its first message.
+  # Yields a member that has two partitions and has processed its first message.
   def member_at_work(settings = {})
     Dir.mktmpdir do |directory|
       file = File.join(directory, "done")
@@ -160,7 +160,7 @@ class KafkaGroupTest < KafkaCase
     end
   end
 
-  # Waits until so many different keys have been done.
+  # Waits until messages of so many keys are processed. Returns the keys.
   def await_keys(member, file, count)
     member.await("processed") until (seen = keys(file)).size >= count
     seen

@@ -3,7 +3,7 @@
 require "kafka/support/kafka_case"
 require "tmpdir"
 
-# One partition whose messages are worked on side by side, in order for each key.
+# Sources that process messages of different keys concurrently, those of each key in order.
 class KafkaKeyedTest < KafkaCase
   KEYED = { ordered_by: :key, threads: 4 }.freeze
   private_constant :KEYED
@@ -19,16 +19,16 @@ class KafkaKeyedTest < KafkaCase
     feed("orders", (0...400).map { |n| ["k#{n % 7}", n.to_s] })
     busy = []
     peak = 0
-    meeting = Thread::Queue.new
+    barrier = Thread::Queue.new
     play({ **KEYED, max_messages: 40 }) do |batch, node|
       keys = batch.map(&:key).uniq
       @lock.synchronize do
         flunk "#{keys & busy} with two at once" if (keys & busy).any?
         busy.concat(keys)
         peak = [peak, busy.size].max
-        2.times { meeting << true } if busy.size >= 3
+        2.times { barrier << true } if busy.size >= 3
       end
-      meeting.pop if @lock.synchronize { peak < 3 }
+      barrier.pop if @lock.synchronize { peak < 3 }
       @lock.synchronize { busy -= keys }
       note(batch, node, 400)
     end
@@ -74,10 +74,10 @@ class KafkaKeyedTest < KafkaCase
 
   test "on_poison: :pause pauses only the key of the poison message" do
     feed("orders", (0...20).map { |n| ["k#{n % 5}", n.to_s] })
-    guilty = { "in_flight" => "orders/0/7-7", "current_item" => 7, "crashes" => 3, "alone" => 3,
+    poison = { "in_flight" => "orders/0/7-7", "current_item" => 7, "crashes" => 3, "alone" => 3,
                "ends" => ["SIGSEGV"], "slots" => [0], "time" => Skep::OS.now }
     play({ **KEYED, threads: 1, max_messages: 10, on_poison: :pause },
-         suspects: [guilty]) do |batch, node|
+         suspects: [poison]) do |batch, node|
       note(batch, node, 17)
     end
 
@@ -160,7 +160,7 @@ class KafkaKeyedTest < KafkaCase
     end
 
     assert_equal (0...100).to_a, @seen.sort
-    assert_operator users.max, :<, 5 # they were shared out
+    assert_operator users.max, :<, 5 # the threads share the work
   end
 
   test "retries a message for which the ordered_by callable raises" do
@@ -196,14 +196,14 @@ class KafkaKeyedTest < KafkaCase
     assert_equal [1, 1], alone[45]
     assert_equal([1] * 11, (40..50).map { |offset| alone[offset].first })
     assert_equal [["orders/0/40-50", 45]],
-                 named(events, "suspects_resolved").flat_map { |said| said["suspects"] }
+                 named(events, "suspects_resolved").flat_map { |facts| facts["suspects"] }
   end
 
   test "yields no message from before a seek once the seek is done" do
     feed("orders", %w[a b c d].each_with_index.map { |key, n| [key, n.to_s] })
     play({ **KEYED, threads: 1, max_messages: 1 }) do |batch, node|
       @seen << batch.first_offset
-      next batch.pause(0) if @seen.size < 3 # 1 waits behind its partition when 0 comes again
+      next batch.pause(0) if @seen.size < 3 # 1 is ready, behind its partition, when 0 is retried
 
       @seen.last == 3 ? node.stop! : batch.seek(3)
     end
@@ -213,12 +213,12 @@ class KafkaKeyedTest < KafkaCase
 
   test "seeks to the current position skip nothing while other keys fail" do
     feed("orders", (0...200).map { |n| ["k#{n % 20}", n.to_s] })
-    asked, failed = {}, {}
+    sought, failed = {}, {}
     events = play({ **KEYED, max_messages: 5 }) do |batch, node|
       batch.each do |message|
         offset = message.offset
         raise "once" if offset % 7 == 3 && !failed[offset] && failed[offset] = true
-        break batch.seek(offset) if offset % 17 == 5 && !asked[offset] && asked[offset] = true
+        break batch.seek(offset) if offset % 17 == 5 && !sought[offset] && sought[offset] = true
 
         @lock.synchronize { @seen << offset }
       end
@@ -232,7 +232,7 @@ class KafkaKeyedTest < KafkaCase
     end
   end
 
-  # A share of the partitions goes to a second node in the midst of it, and comes back.
+  # A second node gets some of the partitions meanwhile, and gives them back at its stop.
   test "keeps the order of each key across rebalances" do
     Dir.mktmpdir do |directory|
       file = File.join(directory, "done")
@@ -264,7 +264,7 @@ class KafkaKeyedTest < KafkaCase
 
   def done(file) = File.readlines(file).map { |line| line[/:(\d+)/, 1].to_i }
 
-  # Notes what was done, and stops when it is so much.
+  # Records what is done, and stops the node after `all` messages.
   def note(batch, node, all)
     @lock.synchronize do
       @seen.concat(batch.map { |one| one.is_a?(Integer) ? one : one.payload.to_i })
@@ -272,7 +272,7 @@ class KafkaKeyedTest < KafkaCase
     end
   end
 
-  # The offset that the group has committed: the next one to read it begins there.
+  # Returns the offset that the group has committed, where its next member begins.
   def committed
     feed("orders", [%w[k next]])
     offset = nil

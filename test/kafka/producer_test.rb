@@ -77,7 +77,7 @@ module Skep
       end
 
       test "flush from several threads doesn't wait for linger.ms" do
-        producer("queue.buffering.max.ms" => 60_000) # its other name
+        producer("queue.buffering.max.ms" => 60_000) # an alias of linger.ms
         threads = Array.new(4) do
           Thread.new do
             Array.new(20) do
@@ -167,7 +167,7 @@ module Skep
       end
 
       test "reports unclaimed failures as counts" do
-        @broker.fail_next(0, *[10] * 3) # however many requests it takes
+        @broker.fail_next(0, *[10] * 3) # for up to three requests
         producer("linger.ms" => 100)
         3.times { producer.produce("orders", "x", partition: 0) }
         producer.close
@@ -193,7 +193,7 @@ module Skep
         assert_match(/the producer is closed/, again.message)
       end
 
-      test "several threads can close it, and its counters remain readable" do
+      test "several threads can close a producer, and its counters remain readable" do
         producer.produce_sync("orders", "first")
         @broker.down!
         producer.produce("orders", "second")
@@ -217,17 +217,17 @@ module Skep
         assert_equal 0, producer.produce_sync("orders", "x", partition: 0, timeout: 5).offset
       end
 
-      # Its destruction there would wait for ever for threads that only the parent has.
+      # A child can't destroy the client: that would wait forever for threads of the parent.
       test "is flushed when its process exits without closing it" do
         program = <<~RUBY
           require "skep/kafka"
           producer = Skep::Kafka::Producer.new({ "bootstrap.servers": ARGV.first, "linger.ms": 60_000 })
-          fork { producer = nil } # whose exit is none of this one's
+          fork { producer = nil } # the child's exit must not touch the client
           Process.wait
           producer.produce("orders", "the last", partition: 0)
         RUBY
-        said = run_program(program, [@broker.bootstrap_servers], gems: true)
-        assert_equal ["", "", true], [*said.first(2), said.last.success?]
+        out, err, status = run_program(program, [@broker.bootstrap_servers], gems: true)
+        assert_equal ["", "", true], [out, err, status.success?]
         producer.produce_sync("orders", "another's", partition: 0)
         assert_equal "the last", read(1).first.payload
       end

@@ -14,8 +14,8 @@ class KafkaQuarantineTest < KafkaCase
     end
 
     assert_equal [[0, 1], [2, 2], [3, 3], [4, 4], [5, 9]], sizes
-    assert_equal [["orders/0/2-4", 3]], named(events, "suspects_resolved").flat_map { |said|
-      said["suspects"]
+    assert_equal [["orders/0/2-4", 3]], named(events, "suspects_resolved").flat_map { |facts|
+      facts["suspects"]
     }
     assert_equal [[0, 9]], named(events, "message_isolated").map { |facts|
       facts.values_at(:offset, :last_offset)
@@ -26,17 +26,17 @@ class KafkaQuarantineTest < KafkaCase
     broker(orders: 1, dead: 1)
     feed("orders", %w[a bad c].map { |payload| [payload, payload] })
     done = []
-    events = play({ dead_letter_topic: "dead" }, suspects: guilty) do |batch, node|
+    events = play({ dead_letter_topic: "dead" }, suspects: poison) do |batch, node|
       done.concat(batch.payloads)
       node.stop! if done.include?("c")
     end
 
     assert_equal %w[a c], done
-    assert_equal [true, false, false], named(events, "suspects_resolved").map { |said|
-      said["blamed"]
+    assert_equal [true, false, false], named(events, "suspects_resolved").map { |facts|
+      facts["blamed"]
     }
-    convicted, = named(events, "message_quarantined")
-    assert_equal [1, 3, :dead_letter], convicted.values_at(:offset, :crashes, :verdict)
+    quarantined, = named(events, "message_quarantined")
+    assert_equal [1, 3, :dead_letter], quarantined.values_at(:offset, :crashes, :verdict)
     assert_equal 1, named(events, "dead_lettered").size
     assert_equal({ "skep.topic" => "orders", "skep.partition" => "0", "skep.offset" => "1",
                    "skep.attempts" => "3", "skep.crashes" => "3",
@@ -51,7 +51,7 @@ class KafkaQuarantineTest < KafkaCase
     feed("orders", %w[a bad c].map { |payload| [payload, payload, 0] })
     feed("orders", [["d", "d", 1]])
     done = []
-    events = play(suspects: guilty) do |batch, _|
+    events = play(suspects: poison) do |batch, _|
       done.concat(batch.payloads)
       feed("orders", [["e", "e", 0], ["f", "f", 1]]) if done.sort == %w[a d]
       @node.stop! if done.include?("f")
@@ -59,14 +59,14 @@ class KafkaQuarantineTest < KafkaCase
 
     assert_equal %w[a d f], done.sort
     assert_equal [:pause], (named(events, "message_quarantined").map { |facts| facts[:verdict] })
-    assert_equal ([true]), (named(events, "suspects_resolved").map { |said| said["blamed"] })
+    assert_equal ([true]), (named(events, "suspects_resolved").map { |facts| facts["blamed"] })
   end
 
   test "on_poison: :skip continues without the poison message" do
     broker(orders: 1)
     feed("orders", %w[a bad c].map { |payload| [payload, payload] })
     done = []
-    events = play({ on_poison: :skip }, suspects: guilty) do |batch, node|
+    events = play({ on_poison: :skip }, suspects: poison) do |batch, node|
       done.concat(batch.payloads)
       node.stop! if done.include?("c")
     end
@@ -124,22 +124,22 @@ class KafkaQuarantineTest < KafkaCase
       note = ->(name, facts, _) { events << facts if name == "in_flight" }
       assert_raises(NoMemoryError) { play({ threads:, ordered_by: }, on_event: note) { flunk } }
 
-      assert_equal ["orders/0/0-2", 1], [events.last[:text], @node.given_out]
+      assert_equal ["orders/0/0-2", 1], [events.last[:text], @node.last_item]
     end
   end
 
   test "the key callable never gets a poison message, and gets a suspect alone" do
     broker(orders: 1, dead: 1)
     feed("orders", %w[a bad c].map { |payload| [payload, payload] })
-    asked = []
+    called_with = []
     done = []
-    ordered_by = ->(message) { asked << message.key && message.key }
-    events = play({ ordered_by:, dead_letter_topic: "dead" }, suspects: guilty) do |batch, node|
+    ordered_by = ->(message) { called_with << message.key && message.key }
+    events = play({ ordered_by:, dead_letter_topic: "dead" }, suspects: poison) do |batch, node|
       done.concat(batch.payloads)
       node.stop! if done.sort == %w[a c]
     end
 
-    assert_equal %w[a c], asked
+    assert_equal %w[a c], called_with
     assert_equal(%w[bad], named(events, "dead_lettered").map { letter.payload })
     assert_equal %w[orders/0/0-0 orders/0/2-2],
                  named(events, "in_flight").filter_map { |facts| facts[:text] }.first(2)
@@ -147,12 +147,12 @@ class KafkaQuarantineTest < KafkaCase
 
   private
 
-  def guilty
+  def poison
     [suspect("orders/0/0-2", alone: 0),
      suspect("orders/0/1-1", at: 1, alone: 3, ends: ["SIGSEGV", "SIGKILL, hung", "SIGKILL, oom"])]
   end
 
-  # As the supervisor reports it.
+  # A suspect, as the supervisor reports it.
   def suspect(in_flight, at: nil, alone: 1, ends: ["SIGSEGV"])
     { "in_flight" => in_flight, "current_item" => at, "crashes" => alone, "alone" => alone,
       "ends" => ends, "slots" => [0], "time" => Skep::OS.now }
@@ -160,7 +160,7 @@ class KafkaQuarantineTest < KafkaCase
 
   def letter
     found = nil
-    play({ topics: "dead", group: "undertaker" }) do |batch, node|
+    play({ topics: "dead", group: "letters" }) do |batch, node|
       found = batch.messages.first
       node.stop!
     end

@@ -4,8 +4,7 @@ require "kafka/support/kafka_case"
 
 module Skep
   module Kafka
-    # Librdkafka::OffsetQueries that aren't in the log any more. The embedded broker keeps 5 MiB of
-    # a partition.
+    # Offsets that aren't in the log any more. The embedded broker keeps 5 MiB of a partition.
     class ResetTest < ::KafkaCase
       test "reports messages that retention deleted before they were read" do
         leave_behind
@@ -38,7 +37,7 @@ module Skep
         feed("orders", [%w[k first]])
         commit_all
 
-        assert_empty again
+        assert_empty redelivered
         feed("orders", [%w[k more]])
         events = play { |_, node| node.stop! }
         assert_empty resets(events) + losses(events)
@@ -46,7 +45,7 @@ module Skep
 
       private
 
-      # A group that has done one message, and whose next one is deleted.
+      # Makes a group that has processed one message, and whose next message is deleted.
       def leave_behind
         broker(orders: 1)
         feed("orders", [%w[k first]])
@@ -56,7 +55,7 @@ module Skep
 
       def commit_all = play { |_, node| node.stop! }
 
-      # More than the broker keeps.
+      # Writes more than the broker keeps.
       def fill
         feed("orders", [*Array.new(24) { ["k", "v" * 500_000] }, %w[k last]])
       end

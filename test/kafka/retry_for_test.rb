@@ -2,7 +2,7 @@
 
 require "kafka/support/kafka_case"
 
-# Before a message is dead-lettered it is tried for `retry_for:` seconds, unless others of its
+# A message is retried for `retry_for:` seconds before it is dead-lettered, unless others of its
 # partition succeed.
 class KafkaRetryForTest < KafkaCase
   LONG = 3600
@@ -42,8 +42,8 @@ class KafkaRetryForTest < KafkaCase
       feed("orders", (0...30).map { |n| ["k#{n}", n.to_s] })
       more = { ordered_by:, threads: 4, dead_letter_topic: "dead", max_attempts: 3,
                retry_for: LONG }
-      buried = ->(name, _, node) { done([20], node, 30) if name == "dead_lettered" }
-      events = play(more, on_event: buried) do |batch, node|
+      on_event = ->(name, _, node) { done([20], node, 30) if name == "dead_lettered" }
+      events = play(more, on_event:) do |batch, node|
         handler.call(batch) { |payload| raise ArgumentError, "bad" if payload == "20" }
         done(batch.payloads, node, 30)
       end
@@ -56,10 +56,10 @@ class KafkaRetryForTest < KafkaCase
   test "a single message is dead-lettered after retry_for" do
     feed("orders", [%w[k bad]])
     seconds = 0.5
-    buried = ->(name, _, node) { node.stop! if name == "dead_lettered" }
+    on_event = ->(name, _, node) { node.stop! if name == "dead_lettered" }
     failed_at = []
     events = play({ dead_letter_topic: "dead", max_attempts: 1, retry_for: seconds },
-                  on_event: buried) do
+                  on_event:) do
       failed_at << Skep::OS.now
       raise IOError, "never"
     end
@@ -70,8 +70,8 @@ class KafkaRetryForTest < KafkaCase
 
   test "an error that isn't retryable is dead-lettered at once" do
     feed("orders", [%w[k bad]])
-    buried = ->(name, _, node) { node.stop! if name == "dead_lettered" }
-    events = play({ dead_letter_topic: "dead", retry_for: LONG }, on_event: buried) do
+    on_event = ->(name, _, node) { node.stop! if name == "dead_lettered" }
+    events = play({ dead_letter_topic: "dead", retry_for: LONG }, on_event:) do
       raise IOError.new("never").extend(Skep::Kafka::NonRetryable)
     end
 

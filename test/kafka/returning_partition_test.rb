@@ -4,7 +4,7 @@ require "kafka/support/kafka_case"
 
 module Skep
   module Kafka
-    # Where a partition begins that returns to a node, and how much of it comes twice.
+    # Where a partition starts that is assigned to a node again, and what is redelivered.
     class ReturningPartitionTest < ::KafkaCase
       JOIN_GROUP = 11
       FENCED = 82
@@ -14,7 +14,7 @@ module Skep
         _, seen = play_and_lose(batch: 10)
 
         assert_equal [*numbers, *numbers, "last"], seen
-        assert_empty again
+        assert_empty redelivered
       end
 
       test "joins again under its instance id after the group has fenced it" do
@@ -66,7 +66,7 @@ module Skep
 
       def numbers = [*"0".."99"]
 
-      # Its partitions are lost when a hundred messages are done. The events and what was handled.
+      # Loses the partitions after a hundred messages. Returns the events and the payloads.
       def play_and_lose(kafka: {}, batch: 500)
         broker(orders: 1)
         feed("orders", numbers.map { |text| ["k", text] })
@@ -80,14 +80,15 @@ module Skep
         [events, seen]
       end
 
-      # A session that ends soon, and not because the machine is busy.
+      # A short session timeout, but long enough for a busy machine.
       def quick(kafka = {})
         { kafka: @broker.settings.merge("session.timeout.ms" => 1_500,
                                         "reconnect.backoff.max.ms" => 100, **kafka) }
       end
 
-      # No broker until the partitions are lost; then there is one, and once they are back more.
-      def lose(name, facts, _child)
+      # Starts the broker again once the partitions are lost. Calls came_back once they are assigned
+      # again.
+      def lose(name, facts, _node)
         return unless name == "kafka_rebalance"
 
         @broker.fail_next(JOIN_GROUP, FENCED) if facts[:change] == "lost" && @fence
@@ -97,22 +98,22 @@ module Skep
 
       def came_back = @back ? @back.write("!") : feed("orders", [["k", "last"]])
 
-      def come_back(name, _facts, _child)
+      def come_back(name, _facts, _node)
         @broker.up! if name == "kafka_disconnected"
         feed("orders", [["k", "last"]]) if name == "kafka_reconnected"
       end
 
-      # The group's offset, once there is one.
+      # Returns the group's committed offset, once there is one.
       def committed_within(seconds)
-        key_extractor = Consumer.new({ **@broker.settings.to_h { |*pair| pair.flatten.map(&:to_s) },
-                               "group.id" => "readers" })
+        consumer = Consumer.new({ **@broker.settings.to_h { |*pair| pair.flatten.map(&:to_s) },
+                                  "group.id" => "readers" })
         by = deadline(seconds)
-        until (found = key_extractor.committed([["orders", 0]], 1.0)&.fetch(["orders", 0], nil))
+        until (found = consumer.committed([["orders", 0]], 1.0)&.fetch(["orders", 0], nil))
           seconds_until(by)
         end
         found
       ensure
-        key_extractor&.close
+        consumer&.close
       end
     end
   end

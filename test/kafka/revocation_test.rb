@@ -4,7 +4,7 @@ require "kafka/support/kafka_case"
 
 module Skep
   module Kafka
-    # What a handler does in the same call in which its partition is revoked.
+    # What happens if a partition is revoked while its handler runs.
     class RevocationTest < ::KafkaCase
       HEARTBEAT = { "heartbeat.interval.ms" => 100, "session.timeout.ms" => 6_000 }.freeze
       OFFSET_COMMIT = 8
@@ -23,7 +23,7 @@ module Skep
         super
       end
 
-      test "a mark of the whole batch after each ended early covers what was given out" do
+      test "a mark of the whole batch after each ended early covers the yielded messages" do
         marked = nil
         revoked_at(2) do |batch|
           each_of(batch)
@@ -33,7 +33,7 @@ module Skep
         assert_equal [[0, 1, 2], false, 3], [@seen, marked, @done]
       end
 
-      test "each gives out all messages of a batch that was marked as a whole before" do
+      test "each yields all messages of a batch that was marked as a whole before" do
         revoked_at(2) do |batch|
           batch.mark(batch.last_offset)
           each_of(batch)
@@ -42,16 +42,16 @@ module Skep
         assert_equal [[*0..5], 6], [@seen, @done]
       end
 
-      test "each gives out the first message though the partition is revoked before it" do
+      test "each yields the first message even if the partition is revoked before it" do
         found = revoke_first { |batch| [batch.first.offset, batch.map(&:offset), batch.count] }
 
         assert_equal [[0, [0], 1], 1], [found, @done]
       end
 
-      test "each gives out nothing of a partition that is lost" do
-        lost, teller = IO.pipe
+      test "each yields no message of a partition that is lost" do
+        lost, writer = IO.pipe
         on_event = lambda do |name, facts, _|
-          teller.write("!") if name == "kafka_rebalance" && facts[:change] == "revoked"
+          writer.write("!") if name == "kafka_rebalance" && facts[:change] == "revoked"
         end
         found = revoke_first({ rebalance_wait: 0.1 }, on_event) do |batch|
           wait_readable(lost)
@@ -60,29 +60,29 @@ module Skep
 
         assert_equal [[], 0], [found, @done]
       ensure
-        [lost, teller].each(&:close)
+        [lost, writer].each(&:close)
       end
 
       test "a mark isn't stored once the partition is lost" do
-        lost, teller = IO.pipe
+        lost, writer = IO.pipe
         marks = []
         on_event = lambda do |name, facts, _|
-          teller.write("!") if name == "kafka_rebalance" && facts[:change] == "revoked"
+          writer.write("!") if name == "kafka_rebalance" && facts[:change] == "revoked"
         end
         revoked_at(1, { rebalance_wait: 0.1 }, on_event) do |batch|
           marks << batch.mark(0)
           batch.each do |message|
-            wait_readable(lost) if revoke(batch, message) # and waited for no longer
+            wait_readable(lost) if revoke(batch, message) # until rebalance_wait is over
             marks << batch.mark(message)
           end
         end
 
         assert_equal [true, true, false], marks
       ensure
-        [lost, teller].each(&:close)
+        [lost, writer].each(&:close)
       end
 
-      test "a stop ends the wait for a coordinator that takes no commit at a revocation" do
+      test "a stop ends the wait for a coordinator that rejects the commit of a revocation" do
         events = revoked_at(0) do |batch|
           batch.mark(0)
           @broker.fail_next(OFFSET_COMMIT, *[COORDINATOR_LOADING] * 10_000)
@@ -93,7 +93,7 @@ module Skep
         assert_equal "COORDINATOR_LOAD_IN_PROGRESS", failed[:code]
       end
 
-      test "an outage while a revocation commits is reported" do
+      test "reports an outage, and its end, while a revocation waits for its commit" do
         react = lambda do |name, _, node|
           @broker.up! if name == "kafka_disconnected"
           node.stop! if name == "kafka_reconnected"
@@ -110,7 +110,7 @@ module Skep
         assert_operator names.index("kafka_disconnected"), :<, names.index("kafka_reconnected")
       end
 
-      test "a transaction with the outputs of two loops ends early with neither" do
+      test "a transaction with outputs of two loops isn't committed if the second ends early" do
         revoked_at(2, { transactional: true }) do |batch, node|
           batch.each { |message| node.producer.produce("out", message.payload) }
           each_of(batch)
@@ -119,7 +119,7 @@ module Skep
         assert_equal [[0, 1, 2], 0], [@seen, @done]
       end
 
-      test "on_revoked comes once, after the handler, with the partition's state" do
+      test "on_revoked is called once, after the handler, with the partition's state" do
         calls = []
         on_revoked = ->(topic, number, state) { calls << [topic, number, state[:seen]] }
         events = revoked_at(2, { on_revoked: }) do |batch|
@@ -132,7 +132,7 @@ module Skep
         assert_includes named(events, "kafka_rebalance").map { |facts| facts[:change] }, "revoked"
       end
 
-      test "a transaction with the outputs of the payloads as a whole isn't cut" do
+      test "a transaction with outputs of all payloads isn't committed if each ends early" do
         revoked_at(2, { transactional: true }) do |batch, node|
           batch.payloads.each { |payload| node.producer.produce("out", payload) }
           each_of(batch)
@@ -141,7 +141,7 @@ module Skep
         assert_equal [[0, 1, 2], 0], [@seen, @done]
       end
 
-      test "a transaction of one loop that ends early is committed with what was given out" do
+      test "a transaction of one loop that ends early commits the yielded messages" do
         revoked_at(2, { transactional: true }) do |batch, node|
           each_of(batch) { |message| node.producer.produce("out", message.payload) }
         end
@@ -151,7 +151,7 @@ module Skep
 
       private
 
-      # Runs the handler once; the group asks for its partition back at that offset of `each_of`.
+      # Runs the handler once. The partition is revoked when `each_of` is at that offset.
       def revoked_at(offset, more = {}, on_event = nil)
         @at = offset
         kafka = @broker.settings.merge(HEARTBEAT)
@@ -163,7 +163,7 @@ module Skep
         events
       end
 
-      # The same, before its first message. What the handler found then.
+      # Revokes the partition before the handler's first message. Returns the block's result.
       def revoke_first(more = {}, on_event = nil)
         found = nil
         revoked_at(0, more, on_event) do |batch|
@@ -181,7 +181,7 @@ module Skep
         end
       end
 
-      # Lets another member join, and waits until this one hears of it.
+      # At the offset @at, lets another member join and waits until the batch is revoked.
       def revoke(batch, message)
         return unless message.offset == @at
 

@@ -59,7 +59,7 @@ module Skep
         assert_equal %w[a], Testing.run(source, ["a"], topic: "orders.eu").done.map(&:payload)
       end
 
-      test "callbacks are those of the topic" do
+      test "calls the callbacks of a partition's own topic" do
         calls = []
         note = ->(*facts) { calls << facts.first(2) }
         source = source_of do |one|
@@ -71,7 +71,7 @@ module Skep
         assert_equal [["orders", 0], ["refunds", 0]], calls
       end
 
-      test "keys are asked of the topic's own callable" do
+      test "calls the topic's own ordered_by callable for keys" do
         batches = []
         source = source_of do |one|
           one.topic("orders") { |batch, _| batches << batch.payloads }

@@ -2,7 +2,7 @@
 
 require "kafka/support/kafka_case"
 
-# A source against a broker, one node at a time.
+# Runs sources against a broker, one node at a time.
 class KafkaSourceTest < KafkaCase
   test "yields every message of a partition in order, with key, headers and timestamp" do
     broker(orders: 2)
@@ -29,8 +29,8 @@ class KafkaSourceTest < KafkaCase
     feed("orders", [%w[k v]])
     events = play { |_, node| node.stop! }
 
-    story = events.map(&:first) - %w[work kafka_rebalance]
-    assert_equal %w[ready assigned in_flight processed in_flight assigned], story
+    names = events.map(&:first) - %w[work kafka_rebalance]
+    assert_equal %w[ready assigned in_flight processed in_flight assigned], names
     assert_equal [true, false], named(events, "assigned").map { |facts| facts[:assigned] }
     assert_equal({ "orders" => [0, 1] }, named(events, "assigned").first[:partitions])
     assert_match %r{\Aorders/[01]/0-0\z}, named(events, "in_flight").first[:text]
@@ -88,16 +88,16 @@ class KafkaSourceTest < KafkaCase
     busy = []
     peak = 0
     offsets = Hash.new { |all, partition| all[partition] = [] }
-    meeting = Thread::Queue.new
+    barrier = Thread::Queue.new
     events = play({ threads: 3, max_messages: 10 }) do |batch, node|
       lock.synchronize do
         flunk "two batches of #{batch.partition} at once" if busy.include?(batch.partition)
         busy << batch.partition
         peak = [peak, busy.size].max
         offsets[batch.partition].concat(batch.map(&:offset))
-        2.times { meeting << true } if busy.size == 3
+        2.times { barrier << true } if busy.size == 3
       end
-      meeting.pop if lock.synchronize { peak < 3 } # the first ones wait until three work at a time
+      barrier.pop if lock.synchronize { peak < 3 } # the first threads wait until three work
       lock.synchronize do
         busy.delete(batch.partition)
         node.stop! if offsets.values.sum(&:size) == 400
@@ -155,8 +155,8 @@ class KafkaSourceTest < KafkaCase
     assert_equal(%w[dead], named(events, "dead_lettered").map { |facts| facts[:to] })
   end
 
-  # Not to and fro at once: librdkafka 2.11 may stop fetching then until it asks for metadata again,
-  # five minutes later (docs/reference/failures.md).
+  # The leader doesn't move back at once: librdkafka 2.11 may then stop fetching until its next
+  # metadata request, five minutes later (docs/reference/failures.md).
   test "reads each message once after another broker becomes the leader" do
     @broker = Skep::Kafka::EmbeddedBroker.start(topics: { "orders" => 1 }, nodes: 2)
     feed("orders", (0...100).map { |n| ["k", n.to_s] })
@@ -208,7 +208,7 @@ class KafkaSourceTest < KafkaCase
       node.stop! if done.include?("c")
     end
     dead = nil
-    play({ topics: "dead", group: "undertaker" }) do |batch, node|
+    play({ topics: "dead", group: "letters" }) do |batch, node|
       dead = batch.first
       node.stop!
     end
@@ -225,10 +225,10 @@ class KafkaSourceTest < KafkaCase
   test "dead-letters a message with all values of a repeated header" do
     broker(orders: 1, dead: 1)
     feed("orders", [["k", "bad", 0]], headers: { "a" => %w[1 2 3], "b" => nil })
-    buried = ->(name, _, node) { node.stop! if name == "dead_lettered" }
-    play({ dead_letter_topic: "dead", max_attempts: 1 }, on_event: buried) { raise "bad" }
+    on_event = ->(name, _, node) { node.stop! if name == "dead_lettered" }
+    play({ dead_letter_topic: "dead", max_attempts: 1 }, on_event:) { raise "bad" }
     headers = nil
-    play({ topics: "dead", group: "undertaker" }) do |batch, node|
+    play({ topics: "dead", group: "letters" }) do |batch, node|
       headers = batch.first.headers
       node.stop!
     end

@@ -4,10 +4,10 @@ require "kafka/support/kafka_case"
 
 module Skep
   module Kafka
-    # Partitions that something has paused behind skep's back: they have messages, and none comes.
+    # Partitions that are paused without skep: they have messages, and none is delivered.
     class StallTest < ::KafkaCase
-      # Consumers that read nothing from here on, whatever is fetched.
-      module Deaf
+      # While it is on, new readers return nothing.
+      module EmptyReads
         class << self
           attr_accessor :on
         end
@@ -17,18 +17,18 @@ module Skep
 
         def reader(...)
           super.tap do |reader|
-            reader.define_singleton_method(:read) { |_| NOTHING } if Deaf.on
+            reader.define_singleton_method(:read) { |_| NOTHING } if EmptyReads.on
           end
         end
       end
-      Consumer.prepend(Deaf)
+      Consumer.prepend(EmptyReads)
 
       def teardown
-        Deaf.on = false
+        EmptyReads.on = false
         super
       end
 
-      test "fetches a partition again that stands still" do
+      test "fetches a stalled partition again" do
         events, seen = play_paused
 
         assert_equal %w[first second third], seen
@@ -39,7 +39,7 @@ module Skep
         assert_equal 1, named(events, "kafka_stall_ended").count { |facts| facts[:offset] == 1 }
       end
 
-      test "makes a new client if that doesn't help" do
+      test "replaces the client if fetching again doesn't help" do
         events, seen = play_paused { |consumer| ignore_resumes(consumer) }
 
         assert_equal %w[first second third], seen
@@ -53,7 +53,7 @@ module Skep
         error = assert_raises(NodeStalled) do
           play_paused do |consumer|
             ignore_resumes(consumer)
-            Deaf.on = true
+            EmptyReads.on = true
           end
         end
 
@@ -61,7 +61,7 @@ module Skep
         assert_equal %i[seek new_client new_node], cures
       end
 
-      test "sees a stall while its only thread is busy with another partition" do
+      test "detects a stall while its only thread is busy with another partition" do
         broker(orders: 2)
         feed("orders", [["k", "first", 0], ["k", "busy", 1]])
         on_event = lambda do |name, facts, node|
@@ -81,7 +81,7 @@ module Skep
                                        .values_at(:partition, :cure)
       end
 
-      test "counts stalls, and knows the end of a partition that stands still" do
+      test "publishes how often a partition stalled, and its end offset" do
         play_paused(stall_timeout: Patience.of(2.0)) # it publishes once a second
         rows = named(@events, "work").filter_map { |facts| facts[:partitions].first }
 
@@ -89,7 +89,7 @@ module Skep
         assert_includes rows.map { |row| row.values_at("position", "end", "lag") }, [1, 2, 1]
       end
 
-      test "reports nothing of what has no messages, is in a handler, or backs off" do
+      test "reports no stall of a partition without messages, in a handler or in backoff" do
         broker(orders: 2)
         feed("orders", [["k", "slow", 0]])
         failures = 0
@@ -106,7 +106,7 @@ module Skep
         assert_empty named(events, "kafka_stalled")
       end
 
-      test "without a stall_timeout nothing looks for stalls" do
+      test "without a stall_timeout there is no stall detector, and there are no statistics" do
         broker(orders: 1)
         found = [60, nil].map do |stall_timeout|
           options = Config::SourceOptions.new(**options(stall_timeout:))
@@ -120,8 +120,8 @@ module Skep
 
       private
 
-      # The node handles "first"; then its partition is paused. "second" comes, which is not
-      # fetched; with "third" the node stops. The block is called with the paused consumer.
+      # The node handles "first"; then its partition is paused. "second" isn't fetched. At "third"
+      # the node stops. Yields the paused consumer.
       def play_paused(stall_timeout: Patience.of(0.5), &after_pause)
         broker(orders: 1)
         feed("orders", [%w[k first]])
@@ -143,7 +143,7 @@ module Skep
         [events, seen]
       end
 
-      # Of "second"; a slow machine may have been late with "first", too.
+      # The stalls at "second". On a slow machine "first" may have been late, too.
       def stalls = named(@events, "kafka_stalled").select { |facts| facts[:offset] == 1 }
       def cures = stalls.map { |facts| facts[:cure] }
       def clients = ObjectSpace.each_object(Consumer).reject(&:closed?)
@@ -162,7 +162,7 @@ module Skep
                                              %i[pointer pointer], :int)
       end
 
-      # As if something deeper had stopped the client.
+      # Simulates a client that a resume doesn't help.
       def ignore_resumes(consumer) = consumer.define_singleton_method(:resume) { |*| nil }
     end
   end

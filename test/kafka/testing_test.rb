@@ -43,9 +43,10 @@ class KafkaTestingTest < Skep::TestCase
     assert_equal [true, true, [true]], [node.stopping?, node.wait(3600), stopped]
   end
 
-  test "FakeNode has each method that the docs and examples call" do
-    spoken = Skep::Swarm::Node.public_instance_methods(false).reject { |name| name.start_with?("__") }
-    assert_empty spoken - Skep::Kafka::Testing::FakeNode.public_instance_methods - [:leave]
+  test "FakeNode has each public method of Node but leave" do
+    names = Skep::Swarm::Node.public_instance_methods(false)
+    names = names.reject { |name| name.start_with?("__") }
+    assert_empty names - Skep::Kafka::Testing::FakeNode.public_instance_methods - [:leave]
   end
 
   test "a swarm file's around_handler and on_error blocks run with its handlers" do
@@ -67,7 +68,7 @@ class KafkaTestingTest < Skep::TestCase
 
   test "run applies the source's batches, retries and dead letters without waiting" do
     options = { max_messages: 3, dead_letter_topic: "dead", max_attempts: 3, retry_backoff: 3600 }
-    outcome = rehearse(**options) do |batch, _|
+    outcome = run_handler(**options) do |batch, _|
       batch.each { |message| raise "bad" if message.payload == "4" }
     end
     assert_equal [0, 1, 2, 3, 5, 6, 7, 8, 9], outcome.done.map(&:offset)
@@ -87,13 +88,13 @@ class KafkaTestingTest < Skep::TestCase
 
   test "run gives up a batch that never succeeds, and stops if the handler stops the node" do
     tries = 0
-    outcome = rehearse(max_messages: 4) do |batch, _|
+    outcome = run_handler(max_messages: 4) do |batch, _|
       raise "bad" if batch.first_offset == 4 && (tries += 1)
     end
     assert_equal [[0, 1, 2, 3], [4, 5, 6, 7, 8, 9], 11],
                  [outcome.done.map(&:offset), outcome.pending.map(&:offset), tries]
 
-    outcome = rehearse(max_messages: 4) { |_, node| node.stop! }
+    outcome = run_handler(max_messages: 4) { |_, node| node.stop! }
     assert_equal [[0, 1, 2, 3], 6, true], [outcome.done.map(&:offset), outcome.pending.size,
                                            outcome.node.stopping?]
   end
@@ -108,7 +109,7 @@ class KafkaTestingTest < Skep::TestCase
     assert_kind_of Skep::Kafka::NonRetryable, error
 
     seen = []
-    outcome = rehearse(deserializer: ->(payload, _) { Integer(payload) * 2 }) do |batch, _|
+    outcome = run_handler(deserializer: ->(payload, _) { Integer(payload) * 2 }) do |batch, _|
       seen.concat(batch.map(&:value))
     end
     assert_equal [(0...10).map { |n| n * 2 }, true], [seen, outcome.clean?]
@@ -117,7 +118,7 @@ class KafkaTestingTest < Skep::TestCase
   test "a serializer makes the payloads of what is produced, but not of dead letters" do
     [false, true].each do |transactional|
       chosen = { serializer: :json, transactional:, dead_letter_topic: "dead", max_attempts: 1 }
-      outcome = rehearse(**chosen, max_messages: 1) do |batch, node|
+      outcome = run_handler(**chosen, max_messages: 1) do |batch, node|
         raise "bad" if batch.first_offset == 4
 
         node.producer.produce("out", { "n" => batch.first_offset })
@@ -132,31 +133,31 @@ class KafkaTestingTest < Skep::TestCase
     assert_raises(ArgumentError) { Testing.node(serializer: :avro) }
   end
 
-  test "a deserializer whose service is away is asked once a try, for no other message" do
-    asked = []
-    away = lambda do |payload, _|
-      asked << payload
-      raise IOError, "away" if asked.size < 3
+  test "a deserializer that raises is called once a try, and for no other message" do
+    calls = []
+    failing = lambda do |payload, _|
+      calls << payload
+      raise IOError, "away" if calls.size < 3
 
       payload
     end
     seen = []
-    outcome = rehearse(deserializer: away) { |batch, _| seen << batch.map(&:value) }
-    assert_equal %w[0 0], asked.first(2)
+    outcome = run_handler(deserializer: failing) { |batch, _| seen << batch.map(&:value) }
+    assert_equal %w[0 0], calls.first(2)
     assert_equal [["0"], ("1".."9").to_a], seen
     assert_empty outcome.pending
   end
 
-  test "run goes on after a handler that marks all and raises" do
+  test "run continues after a handler that marks all and raises" do
     raised = false
-    outcome = rehearse(max_messages: 5) do |batch, _|
+    outcome = run_handler(max_messages: 5) do |batch, _|
       batch.mark(batch.last_offset)
       raise "late" unless raised.tap { raised = true }
     end
     assert_equal [10, 1], [outcome.done.size, outcome.retried.size]
   end
 
-  test "by key, an unreadable payload holds up only what follows under its key" do
+  test "by key, an unreadable payload delays only the later messages of its key" do
     messages = Array.new(12) { |n| { key: n % 3, payload: n } }
     wrong = ->(payload, _) { payload == "4" ? raise("bad") : payload.to_i }
     seen = []
@@ -171,7 +172,7 @@ class KafkaTestingTest < Skep::TestCase
   test "run gives up a batch whose deserializer or filter always raises" do
     { deserializer: ->(payload, _) { Integer(payload) == 4 ? raise("bad") : 1 },
       filter: ->(message) { message.payload == "4" ? raise("bad") : true } }.each do |name, wrong|
-      outcome = rehearse(max_messages: 4, name => wrong) { nil }
+      outcome = run_handler(max_messages: 4, name => wrong) { nil }
       assert_equal [0, 1, 2, 3], outcome.done.map(&:offset)
       assert_equal [4], outcome.retried.map { |one| one[:offset] }.uniq
     end
@@ -179,7 +180,7 @@ class KafkaTestingTest < Skep::TestCase
 
   test "run supports mark, pause, seek, filter and ordered_by" do
     tries = 0
-    outcome = rehearse(max_messages: 5) do |batch, _|
+    outcome = run_handler(max_messages: 5) do |batch, _|
       batch.each do |message|
         raise "7" if message.payload == "7" && (tries += 1) == 1
 
@@ -190,7 +191,7 @@ class KafkaTestingTest < Skep::TestCase
     assert_equal [10, 2], [outcome.done.size, tries]
 
     seen = []
-    rehearse(max_messages: 5) do |batch, _|
+    run_handler(max_messages: 5) do |batch, _|
       seen << batch.first_offset
       batch.pause(3600) if seen.size == 1
       batch.seek(:beginning) if seen.size == 3
@@ -198,10 +199,10 @@ class KafkaTestingTest < Skep::TestCase
     assert_equal [0, 0, 5, 0, 5], seen
 
     seen.clear
-    rehearse { |batch, _| (seen << batch.size).one? && batch.seek(5) }
+    run_handler { |batch, _| (seen << batch.size).one? && batch.seek(5) }
     assert_equal [10, 5], seen
 
-    outcome = rehearse(filter: ->(message) { message.payload.to_i.even? }) { nil }
+    outcome = run_handler(filter: ->(message) { message.payload.to_i.even? }) { nil }
     assert_equal [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]],
                  [outcome.done.map(&:offset), outcome.filtered.map(&:offset)]
 
@@ -215,10 +216,10 @@ class KafkaTestingTest < Skep::TestCase
     assert_equal (0...4).to_h { |key| [key.to_s, (key...30).step(4).to_a] }, keyed.sort.to_h
   end
 
-  test "run records produced messages, of transactions only committed ones" do
+  test "run records produced messages, and only committed ones of a transaction" do
     { false => 14, true => 10 }.each do |transactional, count|
       tries = 0
-      outcome = rehearse(max_messages: 5, transactional:) do |batch, node|
+      outcome = run_handler(max_messages: 5, transactional:) do |batch, node|
         batch.each do |message|
           node.producer.produce("out", message.payload)
           raise "once" if message.payload == "3" && (tries += 1) == 1
@@ -235,11 +236,11 @@ class KafkaTestingTest < Skep::TestCase
     assert_includes node.events.map { |name, level, _| [name, level] }, %i[kafka_paused debug]
   end
 
-  test "run ends a handler that pauses or seeks back forever" do
+  test "run ends although the handler pauses or seeks back forever" do
     tries = 0
-    outcome = rehearse(max_messages: 5) { |batch, _| batch.pause(1) if (tries += 1) }
+    outcome = run_handler(max_messages: 5) { |batch, _| batch.pause(1) if (tries += 1) }
     assert_equal [[], 10, 11], [outcome.done, outcome.pending.size, tries]
-    outcome = rehearse(max_messages: 5) { |batch, _| batch.seek(:beginning) }
+    outcome = run_handler(max_messages: 5) { |batch, _| batch.seek(:beginning) }
     assert_equal 10, outcome.pending.size
   end
 
@@ -258,11 +259,11 @@ class KafkaTestingTest < Skep::TestCase
   end
 
   test "run raises an exception that would end a node, and leaves nothing behind" do
-    assert_raises(NoMemoryError) { rehearse { raise NoMemoryError } }
+    assert_raises(NoMemoryError) { run_handler { raise NoMemoryError } }
   end
 
   test "run raises for invalid options" do
-    error = assert_raises(Skep::Kafka::ConfigurationError) { rehearse(max_messages: 0) { nil } }
+    error = assert_raises(Skep::Kafka::ConfigurationError) { run_handler(max_messages: 0) { nil } }
     assert_match(/max_messages must be a whole number/, error.message)
   end
 
@@ -318,7 +319,7 @@ class KafkaTestingTest < Skep::TestCase
                             topics: "orders", **more)
   end
 
-  def rehearse(**options, &handler)
+  def run_handler(**options, &handler)
     Testing.run(source(**options), (0..9).map(&:to_s), &handler)
   end
 

@@ -3,8 +3,8 @@
 require "test_helper"
 require "json"
 
-# Spans of OpenTelemetry's SDK, kept in memory. Each test runs in a Ruby of its own, because loading
-# the SDK is part of the condition.
+# Spans of OpenTelemetry's SDK, kept in memory. Each test runs in its own Ruby process, because the
+# SDK can't be unloaded.
 class TracingTest < Skep::TestCase
   TRACE = "0af7651916cd43dd8448eb211c80319c"
   PARENT = "b7ad6b7169203331"
@@ -17,7 +17,7 @@ class TracingTest < Skep::TestCase
   RUBY
   private_constant :TRACE, :PARENT, :SDK
 
-  test "the spans of a message, and what its handler writes, are in its trace" do
+  test "the span of a message, and what its handler produces, are in the message's trace" do
     found = traced(<<~RUBY)
       run([message("a"), "b"]) do |batch, node|
         batch.each { |message| node.producer.produce("next", message.payload, headers: { "x" => "y" }) }
@@ -48,7 +48,7 @@ class TracingTest < Skep::TestCase
     assert_equal [[TRACE, PARENT]], (found["spans"].map { |one| one.values_at("trace", "parent") })
   end
 
-  test "an exception is recorded, a retry is another span, and break ends the message's" do
+  test "records an exception, adds a span for a retry, and ends the span at a break" do
     found = traced(<<~RUBY)
       tries = 0
       run([message("a"), message("b")]) do |batch, _|
@@ -60,7 +60,7 @@ class TracingTest < Skep::TestCase
     assert_equal [["exception"], ["exception"], [], []], events
   end
 
-  test "headers of the handler's own, and contexts that are none, are left alone" do
+  test "keeps a traceparent of the handler's own, and ignores an invalid one" do
     found = traced(<<~RUBY)
       broken = { payload: "a", headers: { "traceparent" => "\\xFF no" } }
       twice = { payload: "b", headers: { "traceparent" => ["00-x", "00-#{TRACE}-#{PARENT}-01"] } }
@@ -74,7 +74,7 @@ class TracingTest < Skep::TestCase
     assert_equal [{ "traceparent" => "mine" }] * 2, found["written"]
   end
 
-  test "without a configured SDK there is nothing" do
+  test "adds no header without a configured SDK" do
     found = traced(<<~RUBY, sdk: 'require "opentelemetry"; SPANS = -> { [] }')
       run([message("a")]) { |batch, node| batch.each { |_| node.producer.produce("next", "b") } }
     RUBY
@@ -84,7 +84,7 @@ class TracingTest < Skep::TestCase
 
   private
 
-  # Runs the program after these methods: run(messages) { |batch, node| … }, message(payload).
+  # Runs a program that may call `run(messages) { |batch, node| … }` and `message(payload)`.
   def traced(program, sdk: SDK, max_messages: 500)
     Gem::Specification.find_by_name("opentelemetry-sdk")
     out, err, status = run_program(<<~RUBY, gems: true)

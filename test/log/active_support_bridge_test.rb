@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# Each test runs in a Ruby of its own, because loading ActiveSupport is part of the condition.
+# Each test runs in its own Ruby process, because loading ActiveSupport is part of the condition.
 class ActiveSupportBridgeTest < Skep::TestCase
   SUBSCRIBE = <<~RUBY
     require "active_support"
@@ -22,7 +22,7 @@ class ActiveSupportBridgeTest < Skep::TestCase
                  with_active_support("ActiveSupport::Notifications.subscribe(/skep/, &show)")
   end
 
-  test "isn't wanted without a subscriber to skep's events" do
+  test "wanted? is false without a subscriber to skep's events" do
     assert_equal ["false"], with_active_support("")
     assert_equal ["false"],
                  with_active_support("ActiveSupport::Notifications.subscribe(/sql/, &show)")

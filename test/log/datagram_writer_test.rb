@@ -9,108 +9,108 @@ class DatagramWriterTest < Skep::TestCase
     @directory = Dir.mktmpdir
     @path = File.join(@directory, "socket")
     @loop = Skep::OS::EventLoop.new
-    @datagrams = Skep::Log::DatagramWriter.new(@path)
-    @datagrams.loop = @loop
+    @writer = Skep::Log::DatagramWriter.new(@path)
+    @writer.loop = @loop
   end
 
   def teardown
-    @datagrams.close
+    @writer.close
     @loop.close
-    @theirs&.close
+    @receiver&.close
     FileUtils.remove_entry(@directory)
   end
 
   test "sends datagrams in order" do
     listen
-    %w[one two].each { |letter| @datagrams.write(letter) }
+    %w[one two].each { |datagram| @writer.write(datagram) }
 
     assert_equal %w[one two], [read, read]
   end
 
-  test "finds an abstract socket by its @" do
+  test "sends to an abstract socket if the path starts with @" do
     name = "skep-test-#{Process.pid}"
-    @theirs = bound("\0#{name}")
-    datagrams = Skep::Log::DatagramWriter.new("@#{name}")
-    datagrams.write("here")
+    @receiver = bound("\0#{name}")
+    writer = Skep::Log::DatagramWriter.new("@#{name}")
+    writer.write("here")
 
     assert_equal "here", read
   ensure
-    datagrams&.close
+    writer&.close
   end
 
-  test "loses what nobody is there for, and finds who comes later" do
-    @datagrams.write("lost")
-    assert_equal 1, @datagrams.lost
+  test "counts a datagram without a receiver as lost, and sends once one listens" do
+    @writer.write("lost")
+    assert_equal 1, @writer.lost
     listen
-    @datagrams.write("told", reports: 1)
+    @writer.write("1 lost", reports: 1)
 
-    assert_equal ["told", 0], [read, @datagrams.lost]
+    assert_equal ["1 lost", 0], [read, @writer.lost]
   end
 
-  test "does no harm where there can't be any" do
-    datagrams = Skep::Log::DatagramWriter.new("/#{"long" * 50}")
-    datagrams.write("lost")
+  test "counts a datagram to an invalid path as lost" do
+    writer = Skep::Log::DatagramWriter.new("/#{"long" * 50}")
+    writer.write("lost")
 
-    assert_equal 1, datagrams.lost
+    assert_equal 1, writer.lost
   end
 
-  test "finds the next who listens when the first has gone" do
+  test "sends to the next receiver at the path after the first one has gone" do
     listen
-    @datagrams.write("one")
-    @theirs.close
+    @writer.write("one")
+    @receiver.close
     File.unlink(@path)
-    @datagrams.write("lost")
+    @writer.write("lost")
     listen
-    @datagrams.write("two")
+    @writer.write("two")
 
     assert_equal "two", read
   end
 
-  test "never blocks on who doesn't read, and goes on when they do" do
+  test "never blocks on a slow receiver, and continues once it reads" do
     listen
-    letters = Array.new(500) { |number| "#{number} #{"x" * 1_000}" }
-    letters.each { |letter| @datagrams.write(letter) }
-    assert_predicate @datagrams, :pending?
-    got = letters.map do
+    datagrams = Array.new(500) { |number| "#{number} #{"x" * 1_000}" }
+    datagrams.each { |datagram| @writer.write(datagram) }
+    assert_predicate @writer, :pending?
+    got = datagrams.map do
       @loop.turn(0)
       read
     end
 
-    assert_equal [letters, 0], [got, @datagrams.lost]
-    refute_predicate @datagrams, :pending?
+    assert_equal [datagrams, 0], [got, @writer.lost]
+    refute_predicate @writer, :pending?
   end
 
-  test "keeps a mebibyte and counts what is more" do
+  test "keeps at most a mebibyte, and counts further datagrams as lost" do
     listen
-    2_000.times { @datagrams.write("x" * 1_000) }
+    2_000.times { @writer.write("x" * 1_000) }
 
-    assert_includes 1..1_000, @datagrams.lost
+    assert_includes 1..1_000, @writer.lost
   end
 
-  test "hands what waits to the next program" do
+  test "dumps pending datagrams, and the next program sends them" do
     listen
-    letters = Array.new(500) { |number| "#{number} \xff#{"x" * 1_000}".b }
-    letters.each { |letter| @datagrams.write(letter) }
-    kept = JSON.parse(JSON.generate(@datagrams.dump))
+    datagrams = Array.new(500) { |number| "#{number} \xff#{"x" * 1_000}".b }
+    datagrams.each { |datagram| @writer.write(datagram) }
+    kept = JSON.parse(JSON.generate(@writer.dump))
     got = Array.new(500 - kept["rest"].size) { read }
-    heir = Skep::Log::DatagramWriter.new(@path)
-    heir.restore(kept)
+    resumed = Skep::Log::DatagramWriter.new(@path)
+    resumed.restore(kept)
     kept["rest"].each do
       got << read
-      heir.drain
+      resumed.drain
     end
 
-    assert_equal letters, got
+    assert_equal datagrams, got
     refute_empty kept["rest"]
   ensure
-    heir&.close
+    resumed&.close
   end
 
-  test "sends what is too large as a file" do
+  test "sends a datagram that is too large as a file's descriptor" do
     listen
-    @datagrams.write("x" * 900_000)
-    wait_readable(@theirs)
-    text, _, _, control = @theirs.recvmsg(scm_rights: true)
+    @writer.write("x" * 900_000)
+    wait_readable(@receiver)
+    text, _, _, control = @receiver.recvmsg(scm_rights: true)
     file = control.unix_rights.first
     file.rewind
 
@@ -119,25 +119,25 @@ class DatagramWriterTest < Skep::TestCase
     file&.close
   end
 
-  test "waits at the end for who reads slowly, as long as it may" do
+  test "finish waits for a slow receiver, up to its timeout" do
     listen
-    letters = Array.new(500) { |number| "#{number} #{"x" * 1_000}" }
-    letters.each { |letter| @datagrams.write(letter) }
-    @datagrams.finish(0.01)
-    assert_predicate @datagrams, :pending?
-    reader = Thread.new { letters.map { read } }
-    @datagrams.finish(10.0)
+    datagrams = Array.new(500) { |number| "#{number} #{"x" * 1_000}" }
+    datagrams.each { |datagram| @writer.write(datagram) }
+    @writer.finish(0.01)
+    assert_predicate @writer, :pending?
+    reader = Thread.new { datagrams.map { read } }
+    @writer.finish(10.0)
 
-    assert_equal letters, reader.value
+    assert_equal datagrams, reader.value
   end
 
   private
 
-  def listen = @theirs = bound(@path)
+  def listen = @receiver = bound(@path)
 
   def bound(path)
     Socket.new(:UNIX, :DGRAM).tap { |socket| socket.bind(Addrinfo.unix(path, :DGRAM)) }
   end
 
-  def read = wait_readable(@theirs).recv(65_536)
+  def read = wait_readable(@receiver).recv(65_536)
 end

@@ -8,7 +8,7 @@ class EventLogTest < Skep::TestCase
   def setup = (@reader, @writer = IO.pipe)
   def teardown = [@reader, @writer].each { |io| io.close unless io.closed? }
 
-  test "writes a line an event, words quoted where they must be" do
+  test "writes one line per event, and quotes values with spaces or quotes" do
     log(log_format: :text).event("node_died", :warn, { node: 0, signal: "KILL",
                                                        error: "it said \"no\"", list: [1, 2] })
     time = /\d{4}-\d\d-\d\dT[\d:.]+Z/
@@ -17,7 +17,7 @@ class EventLogTest < Skep::TestCase
     assert_match(/\A#{time} WARN  node_died #{facts}\n\z/, line)
   end
 
-  test "writes one line, whatever names a work gives" do
+  test "writes one line even if the work's names contain line breaks" do
     log(log_format: :text).event("paid\n2026 ERROR", :info, { "to\nwhom": "me" })
 
     assert_match(/ INFO  "paid\\n2026 ERROR" swarm=a "to\\nwhom"=me\n\z/, line)
@@ -32,7 +32,7 @@ class EventLogTest < Skep::TestCase
     assert_in_delta Skep::OS.now, facts["mono"], 60
   end
 
-  test "keeps what comes before the configuration" do
+  test "keeps events that come before the configuration" do
     log = Skep::Log::EventLog.new(output: @writer)
     log.event("early", :info, {})
     log.start(config({}))
@@ -40,7 +40,7 @@ class EventLogTest < Skep::TestCase
     assert_match(/ early swarm=a/, line)
   end
 
-  test "writes from its level on" do
+  test "writes events of its level and above" do
     log = log(log_level: :warn)
     log.event("quiet", :info, {})
     log.event("loud", :error, {})
@@ -48,14 +48,14 @@ class EventLogTest < Skep::TestCase
     assert_match(/loud/, line)
   end
 
-  test "shows no secret" do
+  test "hides secrets" do
     log({}).event("kafka_error", :error,
                   { "sasl.password" => "hunter2", message: "redis://u:hunter2@h is gone" })
 
     refute_match(/hunter2/, line)
   end
 
-  test "shows backtraces as lines under the line" do
+  test "writes backtraces below the event's line" do
     main = { "name" => "main", "status" => "sleep", "backtrace" => ["a.rb:1", "b.rb:2"] }
     below = /  thread main \(sleep\)\n    a.rb:1\n    b.rb:2\n/
     log({}).event("node_backtraces", :info, { node: 1, threads: [main] })
@@ -63,7 +63,7 @@ class EventLogTest < Skep::TestCase
     assert_match(/node_backtraces swarm=a node=1\n#{below}\z/, line)
   end
 
-  test "opens its file again when told to" do
+  test "reopen opens its file again" do
     Dir.mktmpdir do |directory|
       path = File.join(directory, "a.log")
       log = log(log: path)

@@ -21,7 +21,7 @@ class JournalTest < Skep::TestCase
     FileUtils.remove_entry(@directory)
   end
 
-  test "gives each fact a field, and the level a priority" do
+  test "sends each fact as a field, and the level as PRIORITY" do
     log({}).event("node_died", :warn, { node: 0, signal: "KILL", in_flight: ["orders 1@7"] })
 
     line = 'node_died swarm=a node=0 signal=KILL in_flight="[\"orders 1@7\"]"'
@@ -31,36 +31,36 @@ class JournalTest < Skep::TestCase
                    "SKEP_SIGNAL" => "KILL", "SKEP_IN_FLIGHT" => "[\"orders 1@7\"]" }, entry)
   end
 
-  test "gives lines of one fact their length, and shows backtraces in the message alone" do
+  test "sends a fact of several lines with its length, and backtraces in MESSAGE only" do
     main = { "name" => "main", "status" => "sleep", "backtrace" => ["a.rb:1", "b.rb:2"] }
     log({}).event("node_hung", :error, { "odd name!" => "two\nlines \u{1f41d}", threads: [main] })
-    told = entry
+    fields = entry
 
-    assert_equal ["two\nlines \u{1f41d}", "3"], told.values_at("SKEP_ODD_NAME_", "PRIORITY")
-    assert_match(/\n  thread main \(sleep\)\n    a.rb:1\n    b.rb:2\z/, told["MESSAGE"])
-    refute_includes told, "SKEP_THREADS"
+    assert_equal ["two\nlines \u{1f41d}", "3"], fields.values_at("SKEP_ODD_NAME_", "PRIORITY")
+    assert_match(/\n  thread main \(sleep\)\n    a.rb:1\n    b.rb:2\z/, fields["MESSAGE"])
+    refute_includes fields, "SKEP_THREADS"
   end
 
-  test "writes no secret to it" do
+  test "hides secrets" do
     log({}).event("kafka_error", :error, { message: "redis://u:hunter2@h is gone" })
 
     refute_match(/hunter2/, entry.values.join)
   end
 
-  test "takes what was asked for over it" do
+  test "writes to stdout if log_format is given" do
     log({ log_format: :json }).event("first", :info, {})
 
     assert_equal "first", JSON.parse(wait_readable(@reader).gets)["event"]
   end
 
-  test "is text where stdout is something else, a pipe of the same unit's" do
+  test "writes text if stdout isn't the journal's stream" do
     @env["JOURNAL_STREAM"] = "0:1"
     log({}).event("first", :info, {})
 
     assert_match(/ INFO  first swarm=a/, wait_readable(@reader).gets)
   end
 
-  test "is text where there is no journal to be reached" do
+  test "writes text without a journal socket, and refuses log_format: :journal" do
     @path = "#{@path}.gone"
     log({}).event("first", :info, {})
 
@@ -69,16 +69,16 @@ class JournalTest < Skep::TestCase
     assert_match(/there is none at .*gone: leave log_format out/, error.message)
   end
 
-  test "counts what journald has no room for, and says so when it has" do
+  test "reports in SKEP_LOST_LINES how many entries journald's full queue has cost" do
     log({})
     20.times { |number| @log.event("many", :info, { number:, text: "x" * 90_000 }) }
-    told = entry
-    until told.key?("SKEP_LOST_LINES")
-      told = entry
+    fields = entry
+    until fields.key?("SKEP_LOST_LINES")
+      fields = entry
       @log.event("more", :info, {})
     end
 
-    assert_operator told["SKEP_LOST_LINES"].to_i, :>, 0
+    assert_operator fields["SKEP_LOST_LINES"].to_i, :>, 0
   end
 
   private
@@ -90,7 +90,7 @@ class JournalTest < Skep::TestCase
     @log.tap { |log| log.start(config) }
   end
 
-  # What journald would make of the next datagram.
+  # Returns the fields that journald would read from the next datagram.
   def entry
     rest = wait_readable(@journald).recv(1_000_000)
     fields = {}

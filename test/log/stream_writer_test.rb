@@ -19,7 +19,7 @@ class StreamWriterTest < Skep::TestCase
     assert_equal "one\n", @reader.readpartial(100)
   end
 
-  test "never blocks on a full pipe, and goes on when the reader has read" do
+  test "never blocks on a full pipe, and continues once the reader has read" do
     loop = Skep::OS::EventLoop.new
     @stream.loop = loop
     lines = Array.new(3_000) { |i| "#{i} #{'x' * 100}\n" }
@@ -35,12 +35,12 @@ class StreamWriterTest < Skep::TestCase
     loop.close
   end
 
-  test "loses no line of a file to a signal" do
+  test "loses no line to a file when signals interrupt it" do
     loop = Skep::OS::EventLoop.new
     Tempfile.create do |file|
       stream = Skep::Log::StreamWriter.new(file)
       stream.loop = loop
-      stormed { 20_000.times { stream.write("line\n") } }
+      under_signals { 20_000.times { stream.write("line\n") } }
       stream.drain
 
       assert_equal [0, 100_000], [stream.lost, file.size]
@@ -49,8 +49,8 @@ class StreamWriterTest < Skep::TestCase
     loop.close
   end
 
-  test "writes what it has before it closes, whatever signals come" do
-    stormed do
+  test "writes pending lines before it closes, even when signals interrupt it" do
+    under_signals do
       2_000.times do
         reader, writer = IO.pipe
         Skep::Log::StreamWriter.new(writer).tap { |stream| stream.write("line\n") }.close
@@ -60,14 +60,14 @@ class StreamWriterTest < Skep::TestCase
     end
   end
 
-  test "counts what it must drop" do
+  test "counts the lines that it drops" do
     line = "#{'x' * 9_999}\n"
     300.times { @stream.write(line) }
 
     assert_operator @stream.lost, :>, 100
   end
 
-  test "forgets what is lost once that is told, and not before" do
+  test "counts lost lines as reported only once the reporting line is written" do
     line = "#{"x" * 9_999}\n"
     300.times { @stream.write(line) }
     lost = @stream.lost
@@ -79,14 +79,14 @@ class StreamWriterTest < Skep::TestCase
     assert_equal [0, "they are lost\n"], [@stream.lost, @reader.readpartial(100)]
   end
 
-  test "lives on when the reader has gone" do
+  test "counts a line as lost if the reader has closed the pipe" do
     @reader.close
-    @stream.write("to nobody\n")
+    @stream.write("unread\n")
 
     assert_equal 1, @stream.lost
   end
 
-  test "leaves the stream blocking for those who share it" do
+  test "leaves the stream blocking for other processes that share it" do
     @writer.fcntl(Fcntl::F_SETFL, @writer.fcntl(Fcntl::F_GETFL) & ~Fcntl::O_NONBLOCK)
     @stream.write("x\n")
 

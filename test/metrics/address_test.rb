@@ -5,13 +5,13 @@ require "skep/metrics"
 require "tmpdir"
 
 class AddressTest < Skep::TestCase
-  test "listens where it is told to, and says where that is" do
+  test "listens at the address, and returns the port that it got" do
     listening("127.0.0.1:0") { |_, name| assert_match(/\A127\.0\.0\.1:[1-9]\d*\z/, name) }
     listening("localhost:0") { |_, name| assert_match(/\A127\.0\.0\.1:[1-9]\d*\z/, name) }
     listening("0.0.0.0:0") { |_, name| assert_match(/\A0\.0\.0\.0:[1-9]\d*\z/, name) }
   end
 
-  test "listens at a path, for all who may enter the directory, and leaves nothing there" do
+  test "listens at a path that every user may connect to, and removes the socket" do
     Dir.mktmpdir do |directory|
       path = "#{directory}/metrics"
       listening("unix:#{path}") do |_, name|
@@ -22,7 +22,7 @@ class AddressTest < Skep::TestCase
     end
   end
 
-  test "takes the place of who died there, and not of who listens" do
+  test "replaces a stale socket, but neither a file nor a socket with a listener" do
     Dir.mktmpdir do |directory|
       UNIXServer.new("#{directory}/metrics").close
       listening("unix:#{directory}/metrics") do
@@ -34,7 +34,7 @@ class AddressTest < Skep::TestCase
     end
   end
 
-  test "says what can't be as the system would" do
+  test "raises the system's error for an address that can't be used" do
     listening("127.0.0.1:0") do |_, name|
       assert_raises(Errno::EADDRINUSE) { address(name).listen }
     end

@@ -3,24 +3,24 @@
 require "test_helper"
 require "json"
 
-# examples/grafana/skep.json can be imported, and asks only for metrics that exist.
+# examples/grafana/skep.json can be imported, and queries only metrics that exist.
 class GrafanaDashboardTest < Skep::TestCase
   ROOT = File.expand_path("../..", __dir__)
   PATH = "#{ROOT}/examples/grafana/skep.json"
   DOCUMENTED = /^\| `(skep_\w+)` \| (\w+) \| ([^|]*) \|/
   SUFFIX = /_(?:bucket|sum|count)\z/
   SELECTOR = /(skep_\w+)(?:\{(.*?)\})?/
-  # By Grafana's version 10; "row" has no targets.
+  # Panels of Grafana 10; "row" has no targets.
   PANELS = %w[row stat state-timeline timeseries].freeze
   VARIABLES = %w[datasource job swarm instance topic].freeze
-  # What the dashboard is for: a panel of each is expected.
+  # A panel of each is expected.
   SHOWN = %w[skep_nodes skep_node_restarts_total skep_node_crash_loop skep_node_memory_bytes
              skep_kafka_lag skep_kafka_messages_total skep_handler_seconds_bucket
              skep_kafka_retries_total skep_kafka_dead_letters_total skep_kafka_stalls_total
              skep_kafka_rebalances_total skep_kafka_client_broker_up].freeze
   private_constant :ROOT, :PATH, :DOCUMENTED, :SUFFIX, :SELECTOR, :PANELS, :VARIABLES, :SHOWN
 
-  test "asks only for metrics that docs/reference/metrics.md has" do
+  test "queries only metrics that docs/reference/metrics.md lists" do
     refute_empty expressions
     unknown = expressions.flat_map { |one| one.scan(/skep_\w+/) }.uniq.reject do |name|
       documented.key?(name) || (documented.dig(name.sub(SUFFIX, ""), :type) == "histogram")
@@ -63,7 +63,7 @@ class GrafanaDashboardTest < Skep::TestCase
     panels.each { |panel| check(panel) }
   end
 
-  test "asks the chosen data source in every panel and query" do
+  test "uses the chosen data source in every panel and query" do
     asked = [*panels, *panels.flat_map { |panel| panel["targets"].to_a }, *variables.drop(1)]
     sources = asked.reject { |one| one["type"] == "row" }.map { |one| one["datasource"] }
     assert_equal [{ "type" => "prometheus", "uid" => "${datasource}" }], sources.uniq
@@ -94,7 +94,7 @@ class GrafanaDashboardTest < Skep::TestCase
     panels.flat_map { |panel| panel["targets"].to_a.map { |target| target["expr"] } }
   end
 
-  # Those of panels, annotations and variables.
+  # The expressions of panels, annotations and variables.
   def expressions
     [*panel_expressions, *dashboard.dig("annotations", "list").filter_map { |one| one["expr"] },
      *variables.filter_map { |one| one["definition"] }]

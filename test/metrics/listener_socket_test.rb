@@ -9,7 +9,7 @@ class ListenerSocketTest < Skep::TestCase
     def stopping? = false
   end
   Config = Struct.new(:metrics)
-  # Records which socket it is to serve.
+  # Records the sockets that it serves.
   class NodePool
     attr_reader :served
 
@@ -76,8 +76,8 @@ class ListenerSocketTest < Skep::TestCase
     @loop.turn(0)
     state_file = StateFile.new
     kept = @listener.dump(state_file)
-    heir = Skep::Metrics::ListenerSocket.new
-    heir.on_resume(@supervisor, kept, state_file)
+    resumed = Skep::Metrics::ListenerSocket.new
+    resumed.on_resume(@supervisor, kept, state_file)
 
     assert_equal [kept, true], [served.last.first.fileno, served.last.last]
     assert_instance_of UNIXServer, served.last.first

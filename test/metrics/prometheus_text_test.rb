@@ -8,7 +8,7 @@ class PrometheusTextTest < Skep::TestCase
   ROW = /^\| `(skep_\w+)` \| (\w+) \| ([^|]*) \| ([^|]*) \|$/
   private_constant :ROOT, :ROW
 
-  test "writes what each metric is before its series, in the catalog's order" do
+  test "writes HELP and TYPE before each metric's series, in the order of Definitions" do
     exposition = Skep::Metrics::PrometheusText.new
     exposition.add("skep_suspects", 1)
     exposition.add("skep_uptime_seconds", 2.5)
@@ -22,13 +22,13 @@ class PrometheusTextTest < Skep::TestCase
     TEXT
   end
 
-  test "escapes what a label may hold" do
+  test "escapes the values of labels" do
     exposition = Skep::Metrics::PrometheusText.new
     exposition.add("skep_events_total", 1, event: "a\\b\n\"c\"\xFF")
     assert_includes exposition.to_s, "skep_events_total{event=\"a\\\\b\\n\\\"c\\\"\uFFFD\"} 1\n"
   end
 
-  test "puts flags as 1 and 0, and nothing that is no number" do
+  test "writes flags as 1 and 0, and omits values that are no numbers" do
     exposition = Skep::Metrics::PrometheusText.new
     [true, false, nil, "many", [1]].each_with_index do |value, node|
       exposition.add("skep_node_assigned", value, node:)
@@ -37,7 +37,7 @@ class PrometheusTextTest < Skep::TestCase
                  exposition.to_s.lines(chomp: true).grep_v(/^#/)
   end
 
-  test "adds a histogram's buckets up to what Prometheus wants" do
+  test "converts a histogram to cumulative buckets, a sum and a count" do
     exposition = Skep::Metrics::PrometheusText.new
     histogram = Skep::Swarm::Stats::Histogram.new
     [4_000_000, 5_000_000, 5_100_000, 7_000_000_000_000].each { |one| histogram.add(one) }
@@ -49,8 +49,8 @@ class PrometheusTextTest < Skep::TestCase
     end
   end
 
-  # A node can say what it likes of its work.
-  test "puts nothing for what is no number, or no histogram" do
+  # A node may report anything as facts of its work.
+  test "omits values that are no numbers or no histograms" do
     text = Skep::Metrics::PrometheusText.new
     [{}, { "buckets" => nil }, [], "1", nil,
      { "count" => 1, "sum" => 1, "buckets" => [] }].each do |odd|
@@ -61,12 +61,14 @@ class PrometheusTextTest < Skep::TestCase
     assert_equal "", text.to_s
   end
 
-  test "is what docs/reference/metrics.md says there is" do
+  test "docs/reference/metrics.md lists exactly the metrics of Definitions" do
     rows = File.read("#{ROOT}/docs/reference/metrics.md", encoding: "UTF-8").scan(ROW)
-    told = rows.map { |name, type, labels, help| [name, type, labels.delete("`").strip, help] }
-    there = Skep::Metrics::Definitions::ALL.map do |name, metric|
+    documented = rows.map do |name, type, labels, help|
+      [name, type, labels.delete("`").strip, help]
+    end
+    definitions = Skep::Metrics::Definitions::ALL.map do |name, metric|
       [name, metric.type, metric.labels.join(", "), metric.help.delete_suffix(".")]
     end
-    assert_equal there, told
+    assert_equal definitions, documented
   end
 end

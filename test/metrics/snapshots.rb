@@ -7,7 +7,7 @@ require "skep/metrics"
   require "skep/metrics/#{part}" # all but what needs Puma
 end
 
-# What a supervisor might answer, for tests of what is made of it.
+# Statuses as a supervisor returns them, and the metrics made from them.
 module Snapshots
   STATUS = {
     "name" => "billing", "pid" => Process.pid, "state" => "running", "skep" => "1.2.3",
@@ -40,7 +40,7 @@ module Snapshots
       **facts.transform_keys(&:to_s) }
   end
 
-  # The page, a value for each series.
+  # Returns the metrics of a status, series => value.
   def figures(status)
     text = exposed(status)
     text.lines.grep_v(/\A#/).to_h { |line| line.chomp.rpartition(" ").values_at(0, 2) }

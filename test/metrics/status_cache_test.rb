@@ -30,7 +30,7 @@ class StatusCacheTest < Skep::TestCase
 
   test "asks the supervisor once for all requests that wait for its answer" do
     requests = Array.new(4) { Thread.new { @cache.read } }
-    @query.asked.pop # one has asked; the others wait for it, or come within its age
+    @query.asked.pop # one thread asks; the others wait for it, or get the cached answer
     @query.answer({ "name" => "a" })
 
     assert_equal [{ "name" => "a" }] * 4, requests.map(&:value)

@@ -6,11 +6,12 @@ require_relative "snapshots"
 class SwarmCollectorTest < Skep::TestCase
   include Snapshots
 
-  test "tells of the swarm, its nodes and its supervisor" do
+  test "reports the swarm, its nodes and its supervisor" do
     spare = node("spare 0", task: nil, state: "spare", memory: nil, beat_age: nil, pid: nil)
-    told = figures(status(nodes: [node(0, restarts_by: { "signal" => 2, "memory_limit" => 1 }),
-                                  node(1, state: "waiting", crash_loop: true, unhealthy: "no disk"),
-                                  spare]))
+    metrics = figures(status(nodes: [node(0, restarts_by: { "signal" => 2, "memory_limit" => 1 }),
+                                     node(1, state: "waiting", crash_loop: true,
+                                             unhealthy: "no disk"),
+                                     spare]))
     {
       'skep_build_info{swarm="billing",version="1.2.3",ruby="3.4.1"}' => "1",
       'skep_swarm_state{state="running"}' => "1", 'skep_swarm_state{state="quiet"}' => "0",
@@ -26,19 +27,19 @@ class SwarmCollectorTest < Skep::TestCase
       'skep_recovery_seconds_bucket{le="0.025"}' => "1", "skep_answer_seconds" => "0.0021",
       'skep_supervisor_memory_bytes{kind="rss"}' => "12000000",
       "skep_supervisor_descriptors" => "21"
-    }.each { |series, value| assert_equal value, told[series], series }
-    refute told.key?('skep_node_beat_age_seconds{node="spare 0"}')
-    refute told.key?('skep_node_memory_bytes{node="spare 0",kind="rss"}')
+    }.each { |series, value| assert_equal value, metrics[series], series }
+    refute metrics.key?('skep_node_beat_age_seconds{node="spare 0"}')
+    refute metrics.key?('skep_node_memory_bytes{node="spare 0",kind="rss"}')
   end
 
-  test "tells of a group's work, and of a partition once" do
+  test "reports a consumer group's work, and each partition once" do
     row = { "topic" => "orders", "partition" => 3, "held" => true, "position" => 10, "end" => 12,
             "lag" => 2 }
     works = [kafka_work("orders", totals: { "rebalances" => 3 },
                                   by_topic: [topic("orders", "messages" => 5)])]
     nodes = [node(0, work: kafka(row, { **row, "partition" => 4, "held" => false })),
              node(1, work: kafka({ **row, "lag" => nil }))]
-    told = figures(status(works:, nodes:))
+    metrics = figures(status(works:, nodes:))
     {
       'skep_kafka_messages_total{work="0",group="billing",topic="orders"}' => "5",
       'skep_kafka_failures_total{work="0",group="billing",topic="orders"}' => "0",
@@ -46,8 +47,8 @@ class SwarmCollectorTest < Skep::TestCase
       'skep_handler_seconds_bucket{work="0",group="billing",topic="orders",le="0.25"}' => "1",
       'skep_kafka_partitions{node="0",group="billing"}' => "1",
       'skep_kafka_end{group="billing",topic="orders",partition="3"}' => "12"
-    }.each { |series, value| assert_equal value, told[series], series }
-    assert_equal 1, told.keys.grep(/skep_kafka_position/).size
+    }.each { |series, value| assert_equal value, metrics[series], series }
+    assert_equal 1, metrics.keys.grep(/skep_kafka_position/).size
   end
 
   test "reports each topic from the start, and those of a pattern once they have messages" do
@@ -61,13 +62,13 @@ class SwarmCollectorTest < Skep::TestCase
     assert_equal "2", figures(status(works:))[series.call("audit.tokens")]
   end
 
-  test "tells what librdkafka says of a node's client" do
+  test "reports the statistics of a node's Kafka client" do
     brokers = [{ "id" => 1, "up" => true, "queued" => 2, "in_flight" => 1, "rtt" => 0.5,
                  "disconnects" => 3, "timeouts" => 4 },
                { "id" => "coordinator", "up" => false, "rtt" => nil }]
     client = { "joined" => true, "rebalances" => 6, "fetched_messages" => 7, "fetched_bytes" => 8,
                "queued_events" => 9, "brokers" => brokers }
-    told = figures(status(nodes: [node(0, work: { **kafka, "client" => client })]))
+    metrics = figures(status(nodes: [node(0, work: { **kafka, "client" => client })]))
     node = 'node="0",group="billing"'
     {
       "joined{#{node}}" => "1", "rebalances_total{#{node}}" => "6",
@@ -79,17 +80,17 @@ class SwarmCollectorTest < Skep::TestCase
       "rtt_seconds{#{node},broker=\"1\"}" => "0.5",
       "disconnects_total{#{node},broker=\"1\"}" => "3",
       "timeouts_total{#{node},broker=\"1\"}" => "4"
-    }.each { |series, value| assert_equal value, told["skep_kafka_client_#{series}"], series }
-    refute told.key?("skep_kafka_client_rtt_seconds{#{node},broker=\"coordinator\"}")
+    }.each { |series, value| assert_equal value, metrics["skep_kafka_client_#{series}"], series }
+    refute metrics.key?("skep_kafka_client_rtt_seconds{#{node},broker=\"coordinator\"}")
   end
 
-  test "tells what another kind of work counts" do
-    told = figures(status(works: [work(kind: "mail", totals: { "sent" => 4, "bounced" => 1 })]))
-    assert_equal %w[4 1], told.values_at('skep_work_total{work="0",name="sent"}',
-                                         'skep_work_total{work="0",name="bounced"}')
+  test "reports the totals of another kind of work" do
+    metrics = figures(status(works: [work(kind: "mail", totals: { "sent" => 4, "bounced" => 1 })]))
+    assert_equal %w[4 1], metrics.values_at('skep_work_total{work="0",name="sent"}',
+                                            'skep_work_total{work="0",name="bounced"}')
   end
 
-  test "survives whatever a node says of its work" do
+  test "ignores invalid facts of a node's work" do
     [{ "kind" => "kafka" }, { "kind" => "kafka", "partitions" => [1, nil, { "held" => true }] },
      { "kind" => "kafka", "partitions" => "all", "group" => [] },
      { "kind" => "kafka", "client" => "up" }, { "kind" => "kafka", "client" => { "brokers" => 1 } },

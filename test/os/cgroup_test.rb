@@ -66,7 +66,7 @@ class CgroupTest < Skep::TestCase
     assert_nil group.stalled
   end
 
-  test "takes the least limit of the group and those above" do
+  test "limit is the least of the group's and its ancestors'" do
     group("v2/pod", "memory.max" => "900\n", "memory.high" => "700\n")
     group("v2/pod/app", V2.merge("memory.max" => "1000\n"))
     group = find("0::/pod/app\n", cgroup2: "v2")
@@ -77,7 +77,7 @@ class CgroupTest < Skep::TestCase
     assert_equal 900, find("4:memory:/pod/app\n", cgroup: "v1").limit
   end
 
-  test "takes the nearest group that counts memory" do
+  test "finds the nearest group that counts memory" do
     group("v2/app", V2)
     group("v2/app/leaf", {})
     assert_equal "#{@root}/v2/app", find("0::/app/leaf\n", cgroup2: "v2").directory
@@ -95,14 +95,14 @@ class CgroupTest < Skep::TestCase
     assert_equal "#{@root}/v2", find("0::/../pod\n", cgroup2: "v2").directory
   end
 
-  test "is nil where nothing counts memory, and of no process" do
+  test "of returns nil if no group counts memory, or for an unknown process" do
     group("v2", {})
     assert_nil find("0::/\n", cgroup2: "v2")
     assert_nil find("4:cpu:/\n")
     assert_nil Cgroup.of(42, proc: @root)
   end
 
-  test "knows nothing of a group that has gone" do
+  test "returns nil for the values of a removed group" do
     group("v2/app", V2)
     group = find("0::/app\n", cgroup2: "v2")
     FileUtils.rm_rf("#{@root}/v2")
@@ -124,7 +124,7 @@ class CgroupTest < Skep::TestCase
     assert_equal 5.0, quota("7:cpu,cpuacct:/pod/app\n0::/\n", cgroup: "v1", cgroup2: "v2")
   end
 
-  test "cpu_quota takes the lower one of a hierarchy of each version" do
+  test "cpu_quota is the lower one if both versions have a quota" do
     group("v2/app", "cpu.max" => "300000 100000\n")
     group("v1/app", "cpu.cfs_quota_us" => "200000\n", "cpu.cfs_period_us" => "100000\n")
     assert_equal 2.0, quota("3:cpu:/app\n0::/app\n", cgroup: "v1", cgroup2: "v2")
@@ -136,7 +136,7 @@ class CgroupTest < Skep::TestCase
     assert_equal 4.0, quota("0::/\n", cgroup2: "v2")
   end
 
-  test "cpu_quota is nil without a quota, a group, a controller, or sense" do
+  test "cpu_quota is nil without a quota, group or controller, and for invalid values" do
     ["max 100000\n", "0 100000\n", "100000 0\n", "100000\n", "a b\n", ""].each do |text|
       group("v2/app", "cpu.max" => text)
       assert_nil quota("0::/app\n", cgroup2: "v2"), text.inspect
@@ -149,7 +149,7 @@ class CgroupTest < Skep::TestCase
     assert_nil Cgroup.cpu_quota(proc: "#{@root}/none")
   end
 
-  test "cpu_quota of this process is that of a real group which it is moved to" do
+  test "cpu_quota follows a real group that the process is moved to" do
     within_quota("150000", "100000") do |place|
       out, err, = run_program(<<~RUBY)
         require "skep"
@@ -172,13 +172,13 @@ class CgroupTest < Skep::TestCase
     end
   end
 
-  test "counts the whole machine's kills" do
+  test "oom_kills counts the kills of the whole machine" do
     File.write("#{@root}/vmstat", "pgfault 1\noom_kill 12\n")
     assert_equal 12, Cgroup.oom_kills(vmstat: "#{@root}/vmstat")
     assert_nil Cgroup.oom_kills(vmstat: "#{@root}/none")
   end
 
-  test "reads this process' group where there is one" do
+  test "reads this process' group, if it has one" do
     group = Cgroup.of
     skip "no group here counts memory" unless group
     assert_kind_of Integer, group.current
@@ -192,7 +192,7 @@ class CgroupTest < Skep::TestCase
     files.each { |name, text| File.write("#{@root}/#{path}/#{name}", text) }
   end
 
-  # mounts: by type, where below the root.
+  # mounts: by type, the folder below @root.
   def find(groups, root: "/", **mounts)
     proc_with(41, groups, root, mounts, "memory")
     Cgroup.of(41, proc: @root)
@@ -213,9 +213,9 @@ class CgroupTest < Skep::TestCase
     File.write("#{@root}/self/mountinfo", lines.join)
   end
 
-  # A group below this process' own that has this quota, for as long as the block takes.
+  # Yields a group below this process' own that has this quota, and removes it afterwards.
   def within_quota(quota, period)
-    place = real_group or skip "it takes root, and a cgroup hierarchy with the cpu controller"
+    place = real_group or skip "it needs root, and a cgroup hierarchy with the cpu controller"
     if File.exist?("#{place}/cpu.max")
       File.write("#{place}/cpu.max", "#{quota} #{period}")
     else
@@ -236,7 +236,7 @@ class CgroupTest < Skep::TestCase
       return place if Dir.glob("#{place}/cpu.{max,cfs_quota_us}").any?
 
       Dir.rmdir(place)
-    rescue SystemCallError # not ours to make, or no such controller
+    rescue SystemCallError # no permission, or no such controller
       next
     end
     nil

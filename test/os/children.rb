@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Children for the tests of the os room.
+# Children for the tests of the component os.
 #
-#   blocked_child { |pid| … }         # lives until killed; reaped after the block, whoever did that
+#   blocked_child { |pid| … }         # runs until it is killed; reaped after the block
 #   grandchild { |pid, release| … }   # its parent reaps it once release is called
 module Children
   def blocked_child
@@ -14,20 +14,20 @@ module Children
     wait_readable(reader).getc
     yield pid
   ensure
-    bury(pid)
+    reap(pid)
   end
 
   def grandchild
     gate, release = IO.pipe
-    pid, reader = in_child { |writer| release.close || raise_a_child(writer, gate) }
+    pid, reader = in_child { |writer| release.close || fork_grandchild(writer, gate) }
     yield wait_readable(reader).gets.to_i, -> { release.close }
   ensure
     [release, gate].each(&:close)
-    bury(pid) { Process.wait(pid) }
+    reap(pid) { Process.wait(pid) }
   end
 
-  # Does this kernel tell a stranger's status once it is reaped?
-  def tells_strangers?
+  # Returns true if this kernel shows the status of a process that isn't a child, once reaped.
+  def shows_any_status?
     release = Etc.uname[:release].split(".").first(2).map(&:to_i)
     Skep::OS::Pidfd.native? && (release <=> [6, 15]) >= 0
   end
@@ -35,17 +35,17 @@ module Children
   private
 
   # In the child: the parent of a grandchild, until the gate opens.
-  def raise_a_child(writer, gate)
+  def fork_grandchild(writer, gate)
     grandchild = fork { IO.select(nil) }
     writer.puts(grandchild)
     gate.read
     Process.wait(grandchild)
   end
 
-  def bury(pid)
+  def reap(pid)
     return yield if block_given?
 
-    Process.kill(:KILL, pid) # still ours: a zombie at most, or gone with nobody forked since
+    Process.kill(:KILL, pid) # a zombie at most, or reaped with no fork since
     Process.wait(pid)
   rescue Errno::ESRCH, Errno::ECHILD
     nil # The test reaped it.

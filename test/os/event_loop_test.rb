@@ -4,8 +4,8 @@ require "test_helper"
 require "skep/os"
 
 class EventLoopTest < Skep::TestCase
-  # A machine whose clock only a poller's wait moves: to the wait's end, or to where the process is
-  # continued.
+  # A machine whose clock moves only in a poller's wait: to the wait's end, or to the time when
+  # the process is continued.
   class Stopped < Skep::OS::Machine
     attr_reader :now
     attr_writer :wakes_at
@@ -42,7 +42,7 @@ class EventLoopTest < Skep::TestCase
     assert_equal [[true, false, "x"]], @calls
   end
 
-  test "runs an io's block when it is writable, for as long as that is wanted" do
+  test "runs an io's block when it is writable, while write is true" do
     watch = @loop.watch(@w, write: true) { |_readable, writable| @calls << writable }
     @loop.turn(1)
     watch.write = false
@@ -52,7 +52,7 @@ class EventLoopTest < Skep::TestCase
     assert_equal [true, true], @calls
   end
 
-  test "leaves unread what isn't wanted" do
+  test "doesn't run the block of a readable io while read is false" do
     watch = @loop.watch(@r) { @calls << :read }
     @w.write("x")
     watch.read = false
@@ -76,7 +76,7 @@ class EventLoopTest < Skep::TestCase
     [r, w].each(&:close)
   end
 
-  test "cancels twice, and after the run" do
+  test "cancel may be called twice, and after the run" do
     timer = @loop.at(1) { @calls << :run }
     @loop.turn
     2.times { assert_nil timer.cancel }
@@ -95,7 +95,7 @@ class EventLoopTest < Skep::TestCase
     assert_equal %i[io timer], @calls
   end
 
-  test "passes on what a block raises, and loses nothing by it" do
+  test "turn raises a block's error, and runs the other blocks in the next turn" do
     @loop.at(1) { raise "a block's" }
     @loop.at(2) { @calls << :next }
     assert_raises(RuntimeError) { @loop.turn }
@@ -110,7 +110,7 @@ class EventLoopTest < Skep::TestCase
     assert_equal [:same_turn], @calls
   end
 
-  test "doesn't miss a stop that came before the run" do
+  test "run returns at once if stop was called before" do
     @loop.stop
     @loop.run
     @loop.after(0) { @calls << :second_run and @loop.stop }
@@ -118,7 +118,7 @@ class EventLoopTest < Skep::TestCase
     assert_equal [:second_run], @calls
   end
 
-  test "a deadline makes up for the time in which the process was stopped" do
+  test "a deadline is later by the time in which the process was stopped" do
     machine = Stopped.new(10.0)
     Skep::OS.run_on(machine) do
       loop = Skep::OS::EventLoop.new
@@ -130,7 +130,7 @@ class EventLoopTest < Skep::TestCase
     end
   end
 
-  test "a deadline that is cancelled never comes, and isn't late on a machine that runs" do
+  test "a cancelled deadline doesn't run, and others are on time if nothing stops" do
     machine = Stopped.new(10.0)
     Skep::OS.run_on(machine) do
       loop = Skep::OS::EventLoop.new
@@ -141,7 +141,7 @@ class EventLoopTest < Skep::TestCase
     end
   end
 
-  test "sees a child end" do
+  test "runs a pidfd's block when the child has ended" do
     pidfd = Skep.pidfd(fork { exit!(4) })
     watch = @loop.watch(pidfd) { @calls << pidfd.wait.exitstatus and @loop.stop }
     @loop.run
@@ -150,14 +150,14 @@ class EventLoopTest < Skep::TestCase
     pidfd.close
   end
 
-  test "fits a line" do
+  test "inspect fits a line" do
     @loop.watch(@r) { nil }
     timer = @loop.after(1) { nil }
     assert_equal "#<Skep::OS::EventLoop ios=1 timers=1>", @loop.inspect
     assert_match(/deadline=[\d.]+>\z/, timer.inspect)
   end
 
-  test "lets go of its ios when it is closed" do
+  test "close removes the watches, and leaves the ios open" do
     watch = @loop.watch(@r) { nil }
     @loop.close
     assert_nil watch.cancel

@@ -4,11 +4,11 @@ require "test_helper"
 require "skep/os"
 require_relative "children"
 
-# Waits go through a Fiber scheduler where there is one.
+# Waits use the Fiber scheduler of their thread, if it has one.
 class FibersTest < Skep::TestCase
   include Children
 
-  # The least that Ruby takes for a scheduler: it notes who waits, and lets them wait the old way.
+  # The smallest scheduler that Ruby accepts. It records the IOs, and waits without other fibers.
   class Scheduler
     attr_reader :waits
 
@@ -20,7 +20,7 @@ class FibersTest < Skep::TestCase
 
     def io_wait(io, _events, timeout)
       @waits << io
-      return unless Fiber.respond_to?(:blocking) # Ruby 3.1: it is as if the deadline were over
+      return unless Fiber.respond_to?(:blocking) # Ruby 3.1: as if the deadline had passed
 
       Fiber.blocking { IO.select([io], nil, nil, timeout) && IO::READABLE }
     end
@@ -31,7 +31,7 @@ class FibersTest < Skep::TestCase
     def close = nil
   end
 
-  # One that works: it runs who is ready, until all have ended.
+  # A working scheduler: it resumes the fibers that are ready until all have ended.
   class Loop < Scheduler
     def initialize
       super
@@ -50,7 +50,7 @@ class FibersTest < Skep::TestCase
 
     def turn
       ios = @waiting.values.map(&:first)
-      ready, = IO.select(ios, nil, nil, patience)
+      ready, = IO.select(ios, nil, nil, seconds_left)
       over = @waiting.select do |_, (io, _, by)|
         ready&.include?(io) || (by && by <= Skep::OS.now)
       end
@@ -60,15 +60,15 @@ class FibersTest < Skep::TestCase
       end
     end
 
-    def patience
+    def seconds_left
       first = @waiting.values.filter_map(&:last).min
       first && [first - Skep::OS.now, 0].max
     end
   end
   private_constant :Scheduler, :Loop
 
-  test "asks the scheduler to wait for a pidfd and for a poller" do
-    skip "the fallback's waiter is a thread of its own" unless Skep::OS.native?
+  test "pidfds and pollers wait through the scheduler" do
+    skip "the fallback waits in a thread of its own" unless Skep::OS.native?
     blocked_child do |pid|
       pidfd = Skep.pidfd(pid)
       poller = Skep::OS::EventLoop::Poller.new.add(pidfd, :child)
@@ -79,27 +79,27 @@ class FibersTest < Skep::TestCase
     end
   end
 
-  test "lets fibers wait for several children at a time" do
+  test "fibers wait for several children at a time" do
     gate, release = IO.pipe
     slow, late = [3, 4].map { |n| Skep.pidfd(fork { release.close || (gate.read && exit!(n)) }) }
-    said = []
+    results = []
     scheduled(Loop.new,
-              -> { said << slow.wait(timeout: 10).exitstatus },
-              -> { said << late.wait(timeout: 0.01) << release.close },
-              -> { said << late.wait(timeout: 10).exitstatus })
-    assert_equal [nil, nil, 3, 4], said.sort_by(&:to_i)
-    assert_equal [nil, nil], said.first(2)
+              -> { results << slow.wait(timeout: 10).exitstatus },
+              -> { results << late.wait(timeout: 0.01) << release.close },
+              -> { results << late.wait(timeout: 10).exitstatus })
+    assert_equal [nil, nil, 3, 4], results.sort_by(&:to_i)
+    assert_equal [nil, nil], results.first(2)
   ensure
     [gate, release, slow, late].each(&:close)
   end
 
   private
 
-  # What was waited for while each of the works ran in a fiber of its own.
-  def scheduled(scheduler, *works)
+  # Runs each block in a fiber of its own, and returns the IOs that they waited for.
+  def scheduled(scheduler, *blocks)
     Thread.new do
       Fiber.set_scheduler(scheduler)
-      works.each { |work| Fiber.schedule(&work) }
+      blocks.each { |block| Fiber.schedule(&block) }
     end.join(20)
     scheduler.waits
   end

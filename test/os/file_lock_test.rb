@@ -11,7 +11,7 @@ class FileLockTest < Skep::TestCase
   def setup = @file = Tempfile.new("skep")
   def teardown = @file.close!
 
-  test "is one process' at a time" do
+  test "one process at a time has the lock, and holder returns its pid" do
     assert FileLock.take(@file)
     pid, reader = in_child do |writer|
       file = File.open(@file.path, "r+")
@@ -22,18 +22,18 @@ class FileLockTest < Skep::TestCase
     Process.wait(pid)
   end
 
-  test "is free when its holder has ended" do
+  test "is released when its holder ends" do
     pid, = in_child { FileLock.take(File.open(@file.path, "r+")) }
     Process.wait(pid)
     assert_nil FileLock.holder(@file)
     assert FileLock.take(@file)
   end
 
-  test "isn't its holder's forks'" do
-    skip "it takes the C" unless Skep::OS.native?
+  test "is released when its holder ends, although a forked child has the file open" do
+    skip "it needs the C extension" unless Skep::OS.native?
     pid, reader = in_child do |writer|
       FileLock.take(@file)
-      fork { writer.puts(Process.pid) || IO.select(nil) } # it has the file open
+      fork { writer.puts(Process.pid) || IO.select(nil) } # has the file open
       Process.exit!
     end
     fork = wait_readable(reader).gets.to_i

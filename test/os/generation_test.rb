@@ -10,7 +10,7 @@ class GenerationTest < Skep::TestCase
   Generation = Skep::OS::Generation
   private_constant :Generation
 
-  test "knows this process, and that nobody forked it" do
+  test "pid is this process, and count is 0 without a fork" do
     assert_equal [Process.pid, 0], [Generation.pid, Generation.count]
   end
 
@@ -29,34 +29,34 @@ class GenerationTest < Skep::TestCase
     RUBY
   end
 
-  test "counts forks that nobody looked at in between once" do
+  test "counts several forks between two calls once" do
     assert_equal "1", program(<<~RUBY)
       Process.wait(fork { Generation.pid; Process.wait(fork { print Generation.count }) })
     RUBY
   end
 
   {
-    "fork" => "Process.wait(fork { tell })",
-    "Process.daemon" => "Process.daemon(true, true); tell",
-    'IO.popen("-")' => 'IO.popen("-") { |io| io ? print(io.read) : tell }'
-  }.each do |road, source|
-    test "knows the pid right after #{road}" do
+    "fork" => "Process.wait(fork { report })",
+    "Process.daemon" => "Process.daemon(true, true); report",
+    'IO.popen("-")' => 'IO.popen("-") { |io| io ? print(io.read) : report }'
+  }.each do |way, source|
+    test "has the new pid right after #{way}" do
       assert_equal "1 true", program(source)
     end
   end
 
-  test "knows the pid after a fork of which Ruby doesn't know, in C" do
-    needs_to_see_unseen
-    assert_equal "1 true", program("unseen { tell }")
+  test "has the new pid after a fork by C code" do
+    needs_detection
+    assert_equal "1 true", program("unseen { report }")
   end
 
-  test "knows the pid after a raw clone(2)" do
-    needs_to_see_unseen
+  test "has the new pid after a raw clone(2)" do
+    needs_detection
     needs_clone
-    assert_equal "1 true", program("clone { tell }")
+    assert_equal "1 true", program("clone { report }")
   end
 
-  test "answers in a Ractor, before and after a fork that nobody looked at" do
+  test "works in a Ractor, before and after a fork that no other call has detected" do
     assert_equal "[0, true] [1, true] [1, true] ", program(<<~RUBY)
       def ask = print(from_ractor { [Generation.count, Generation.pid == $$] }, " ")
       ask
@@ -64,7 +64,7 @@ class GenerationTest < Skep::TestCase
     RUBY
   end
 
-  test "counts a fork once, be it asked for in a Ractor first" do
+  test "counts a fork once, even if a Ractor detects it first" do
     assert_equal "1 1 2", program(<<~RUBY)
       def counted = from_ractor { Generation.count }
       Process.wait(fork do
@@ -74,16 +74,16 @@ class GenerationTest < Skep::TestCase
     RUBY
   end
 
-  test "answers in a trap handler" do
+  test "works in a trap handler" do
     assert_equal "1 true", program(<<~RUBY)
-      trap(:USR1) { tell }
+      trap(:USR1) { report }
       Process.wait(fork { Process.kill(:USR1, Process.pid) })
     RUBY
   end
 
-  test "tells its listener of forks that it doesn't know, once each" do
-    assert_equal "0 told 1 1 told 2 0", program(<<~RUBY)
-      Generation.listen { print "told " }
+  test "generation calls the listener once after each fork" do
+    assert_equal "0 called 1 1 called 2 0", program(<<~RUBY)
+      Generation.listen { print "called " }
       facade = Module.new.extend(Generation::PidMethods)
       print facade.generation, " "
       Process.wait(fork do
@@ -94,15 +94,15 @@ class GenerationTest < Skep::TestCase
     RUBY
   end
 
-  test "tells the listener nothing of what was before it" do
+  test "doesn't call the listener for forks before it was set" do
     assert_equal "1", program(<<~RUBY)
       facade = Module.new.extend(Generation::PidMethods)
-      Process.wait(fork { Generation.listen { print "told " }; print facade.generation })
+      Process.wait(fork { Generation.listen { print "called " }; print facade.generation })
     RUBY
   end
 
-  test "is one call in C for who extends itself with it" do
-    skip "it takes the C" unless Skep::OS.native?
+  test "PidMethods are functions in C" do
+    skip "it needs the C extension" unless Skep::OS.native?
     facade = Module.new.extend(Generation::PidMethods)
     assert_equal [nil, nil], %i[pid generation].map { |name| facade.method(name).source_location }
     assert_equal [Process.pid, 0], [facade.pid, facade.generation]
@@ -111,9 +111,9 @@ class GenerationTest < Skep::TestCase
   private
 
   def program(source)
-    walk_unseen(<<~RUBY, feature: "skep/os")
+    output_with_unseen(<<~RUBY, feature: "skep/os")
       Generation = Skep::OS::Generation
-      def tell = print(Generation.count, " ", Generation.pid == really)
+      def report = print(Generation.count, " ", Generation.pid == really)
       #{source}
     RUBY
   end

@@ -4,14 +4,14 @@ require "test_helper"
 require "skep/os"
 
 class MachineTest < Skep::TestCase
-  # A machine whose clock stands still and which has one process.
+  # A machine whose clock stands still and that has one process.
   class Still < Skep::OS::Machine
     def now = 7.0
     def pidfd(pid, _io = nil) = "pidfd of #{pid}"
     def read(path) = path == "/proc/3/statm" ? "9 2 1 0" : raise(Errno::ENOENT)
   end
 
-  test "skep runs on another machine until the block has ended, be it by an error" do
+  test "run_on replaces the machine until its block ends, also by an error" do
     own = Skep::OS.machine
     raised = assert_raises(RuntimeError) do
       Skep::OS.run_on(Still.new) do
@@ -26,7 +26,7 @@ class MachineTest < Skep::TestCase
     assert_same own, Skep::OS.machine
   end
 
-  test "the machine by default is the one beneath" do
+  test "the default machine has the real clock and real pidfds" do
     before = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     assert_operator Skep::OS.now, :>=, before
     assert_equal Process.pid, Skep.pidfd(Process.pid).tap(&:close).pid

@@ -17,7 +17,7 @@ class MemoryTest < Skep::TestCase
     assert_predicate memory, :frozen?
   end
 
-  test "sees private memory grow" do
+  test "uss grows with private memory" do
     pid, reader = in_child do |writer|
       before = Memory.of.uss
       ballast = "x" * (32 << 20)
@@ -37,7 +37,7 @@ class MemoryTest < Skep::TestCase
     Process.wait(pid)
   end
 
-  test "knows nothing of the dead, reaped or not" do
+  test "returns nil for a dead process, reaped or not" do
     pid, reader = in_child { nil }
     wait_readable(reader).read
     pidfd = Skep.pidfd(pid)
@@ -49,7 +49,7 @@ class MemoryTest < Skep::TestCase
     pidfd.close
   end
 
-  test "trims the C heap where it can" do
+  test "trim returns true or false" do
     assert_includes [true, false], Memory.trim
   end
 
@@ -73,17 +73,17 @@ class MemoryTest < Skep::TestCase
   RUBY
   private_constant :HOLES
 
-  test "fills the holes of the C heap, that a child copies no page for what it puts there" do
+  test "fill_holes saves a forked child from copying pages for its small strings" do
     _, open, = holes
     filled, dense, again = holes(1 << 30)
     return assert_equal [0, 0], [filled, again] unless Skep::OS.native?
 
     assert_operator filled, :>, 8 << 20
-    assert_operator again, :>, 8 << 20, "open_holes gives them back"
+    assert_operator again, :>, 8 << 20, "open_holes frees them"
     assert_operator dense, :<, open / 2, "a child's own memory"
   end
 
-  test "fills no more holes than it may" do
+  test "fill_holes stops at the given number of bytes" do
     filled, = holes(1 << 20)
     assert_operator filled, :<=, 1 << 20
     assert_operator filled, :>, (1 << 20) - 4096 if Skep::OS.native?

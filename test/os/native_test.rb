@@ -5,7 +5,7 @@ require "fileutils"
 require "tmpdir"
 require "skep/os"
 
-# The C is loaded where it can be, and built where it can be; neither ever fails the user.
+# The C extension is built and loaded if possible. Otherwise skep works with its fallbacks.
 class NativeTest < Skep::TestCase
   ROOT = File.expand_path("../..", __dir__)
   EXTCONF = "#{ROOT}/ext/skep/extconf.rb"
@@ -15,12 +15,12 @@ class NativeTest < Skep::TestCase
   RUBY
   private_constant :ROOT, :EXTCONF, :ASK
 
-  test "stays out of the way when asked to" do
+  test "SKEP_PURE=1 disables the C extension" do
     out, err, = run_program(ASK, env: { "SKEP_PURE" => "1" })
     assert_equal ["false false false", ""], [out, err]
   end
 
-  test "says a word when it is there and doesn't load, and the fallbacks do the work" do
+  test "warns once if the C extension doesn't load, and uses the fallbacks" do
     Dir.mktmpdir do |dir|
       FileUtils.cp_r("#{ROOT}/lib/.", dir)
       File.write("#{dir}/skep/skep_ext.so", "no library")
@@ -30,7 +30,7 @@ class NativeTest < Skep::TestCase
     end
   end
 
-  test "says nothing when it was never built" do
+  test "prints no warning if the C extension was never built" do
     Dir.mktmpdir do |dir|
       FileUtils.cp_r("#{ROOT}/lib/.", dir)
       FileUtils.rm_f("#{dir}/skep/skep_ext.so")
@@ -39,11 +39,11 @@ class NativeTest < Skep::TestCase
     end
   end
 
-  test "is built by nothing, successfully, where there is no compiler" do
+  test "the build succeeds without a compiler, and builds nothing" do
     builds_nothing("load ARGV[0]", "PATH" => "/nonexistent")
   end
 
-  test "is built by nothing, successfully, off Linux" do
+  test "the build succeeds on another system, and builds nothing" do
     builds_nothing(<<~RUBY)
       Object.send(:remove_const, :RUBY_PLATFORM)
       RUBY_PLATFORM = "arm64-darwin23"
@@ -53,13 +53,13 @@ class NativeTest < Skep::TestCase
 
   private
 
-  # What the skep of that folder says.
+  # Runs ASK with the skep in that folder.
   def ask(dir)
     env = { "SKEP_PURE" => nil, "RUBYOPT" => nil }
     run_command(env, RbConfig.ruby, "-w", "-I#{dir}", "-e", ASK, timeout: 30)
   end
 
-  # system gives nil where there is no make.
+  # system returns nil if there is no make.
   def builds_nothing(program, env = {})
     Dir.mktmpdir do |dir|
       command = [RbConfig.ruby, "-C", dir, "-e", program, EXTCONF]

@@ -4,14 +4,14 @@ require "test_helper"
 require "skep/os"
 require_relative "children"
 
-# A wait gives way to whatever is more urgent.
+# What interrupts Pidfd#wait, and what doesn't.
 class PidfdInterruptsTest < Skep::TestCase
   include Children
 
   Urgent = Class.new(StandardError)
   private_constant :Urgent
 
-  test "lets other threads run while it waits" do
+  test "other threads run during a wait" do
     waiting do |pidfd, thread|
       assert_equal 42, Thread.new { 42 }.value
       assert_predicate thread, :alive?
@@ -20,7 +20,7 @@ class PidfdInterruptsTest < Skep::TestCase
     end
   end
 
-  test "is interrupted by what another thread raises, and can go on" do
+  test "Thread#raise interrupts a wait, which can be repeated" do
     waiting do |pidfd, thread|
       thread.raise(Urgent)
       assert_raises(Urgent) { thread.join(10) }
@@ -28,7 +28,7 @@ class PidfdInterruptsTest < Skep::TestCase
     end
   end
 
-  test "is interrupted by the end of its thread" do
+  test "Thread#kill interrupts a wait" do
     waiting do |pidfd, thread|
       thread.kill
       assert thread.join(10)
@@ -36,18 +36,18 @@ class PidfdInterruptsTest < Skep::TestCase
     end
   end
 
-  test "is interrupted by its own close" do
+  test "close interrupts a wait in another thread" do
     waiting do |pidfd, thread|
       pidfd.close
       assert_raises(Skep::OS::Pidfd::Closed) { thread.join(10) }
     end
   end
 
-  test "is never told by a signal that the dead live on" do
-    stormed { 30.times { assert_told_at_once(3) } }
+  test "wait returns a dead child's status although signals arrive all the time" do
+    under_signals { 30.times { assert_status_at_once(3) } }
   end
 
-  test "goes on after a signal handled by a trap" do
+  test "wait continues after a signal that a trap handles" do
     r, w = IO.pipe
     previous = trap(:USR1) { w.write_nonblock(".") }
     waiting do |pidfd, thread|
@@ -64,7 +64,7 @@ class PidfdInterruptsTest < Skep::TestCase
 
   private
 
-  def assert_told_at_once(code)
+  def assert_status_at_once(code)
     pidfd = Skep.pidfd(fork { exit!(code) })
     wait_readable(pidfd.to_io)
     assert_equal code, pidfd.wait(timeout: 0)&.exitstatus
@@ -72,7 +72,7 @@ class PidfdInterruptsTest < Skep::TestCase
     pidfd.close
   end
 
-  # A thread in a wait. What is raised in it comes no sooner than when it blocks.
+  # Yields a thread in a wait. Exceptions from other threads reach it only once it blocks.
   def waiting
     blocked_child do |pid|
       pidfd = Skep.pidfd(pid)

@@ -3,27 +3,27 @@
 require "test_helper"
 require "skep/os"
 
-# Many pidfds, and none left.
+# Many pidfds at a time, and that none is left open.
 class PidfdManyTest < Skep::TestCase
-  test "lets its fd go when it is forgotten" do
+  test "closes its fd when it is garbage-collected" do
     before = Dir.children("/proc/self/fd").size
-    forget = ->(count) { count.positive? && (Skep.pidfd(Process.pid) && forget.(count - 1)) }
-    forget.(200)
+    drop = ->(count) { count.positive? && (Skep.pidfd(Process.pid) && drop.(count - 1)) }
+    drop.(200)
     GC.start
     assert_operator Dir.children("/proc/self/fd").size - before, :<, 50
   end
 
-  test "is let go of in a child, with many, and nothing else is" do
+  test "abandon closes many pidfds in a child, and no other descriptor" do
     pidfds = Array.new(6) { Skep.pidfd(Process.pid).hold }
     pidfds.delete_at(2).close # a gap
     pidfds << (other = Skep.pidfd(Process.pid))
     child, reader = in_child do |writer|
-      GC.disable # it would close what other tests have dropped
+      GC.disable # it would close descriptors of other tests
       before = Dir.children("/proc/self/fd").size
       Skep::OS::Pidfd.abandon(pidfds)
       writer.puts before - Dir.children("/proc/self/fd").size
       GC.enable
-      files = Array.new(20) { File.open(IO::NULL) } # that have their numbers now
+      files = Array.new(20) { File.open(IO::NULL) } # they reuse the closed numbers
       pidfds.clear
       GC.start
       writer.puts files.count(&:eof?)
@@ -35,7 +35,7 @@ class PidfdManyTest < Skep::TestCase
     pidfds.each(&:close)
   end
 
-  test "once held is closed by its close only" do
+  test "a held pidfd is closed by close only" do
     before = Dir.children("/proc/self/fd").size
     pidfd = Skep.pidfd(Process.pid).hold
     assert_same pidfd, pidfd.hold
@@ -45,7 +45,7 @@ class PidfdManyTest < Skep::TestCase
     assert_equal before, Dir.children("/proc/self/fd").size
   end
 
-  test "serves many children, one after the other" do
+  test "returns the statuses of 100 children, one after the other" do
     before = Dir.children("/proc/self/fd").size
     statuses = Array.new(100) do |n|
       pidfd = Skep.pidfd(fork { exit!(n % 7) })
@@ -57,7 +57,7 @@ class PidfdManyTest < Skep::TestCase
     assert_equal before, Dir.children("/proc/self/fd").size
   end
 
-  test "serves a hundred children at once" do
+  test "returns the statuses of 100 children that run at once" do
     gate, release = IO.pipe
     pidfds = Array.new(100) do |n|
       Skep.pidfd(fork { release.close || (gate.read && exit!(n % 5)) })
@@ -70,8 +70,8 @@ class PidfdManyTest < Skep::TestCase
     pidfds&.each(&:close)
   end
 
-  # The fallback takes a thread for each child it waits for: it is asked whether they live.
-  test "serves ten thousand at once" do
+  # The fallback needs a thread for each wait, so most are only asked whether they are alive.
+  test "10,000 pidfds can be open at once" do
     skip "the limit of open files is too low" if hard_limit < 10_100
     out, err, = run_program(<<~RUBY, timeout: 60)
       require "skep/os"

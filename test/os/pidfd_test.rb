@@ -8,7 +8,7 @@ require_relative "children"
 class PidfdTest < Skep::TestCase
   include Children
 
-  test "knows its pid and that the process lives" do
+  test "has its pid, and is alive while the process runs" do
     blocked_child do |pid|
       pidfd = Skep.pidfd(pid)
       assert_equal pid, pidfd.pid
@@ -18,7 +18,7 @@ class PidfdTest < Skep::TestCase
     end
   end
 
-  test "isn't had of a process that isn't there" do
+  test "Skep.pidfd raises for a process that doesn't exist" do
     pid = fork { exit! }
     Process.wait(pid)
     assert_raises(Errno::ESRCH) { Skep.pidfd(pid) }
@@ -26,14 +26,14 @@ class PidfdTest < Skep::TestCase
     assert_raises(ArgumentError) { Skep.pidfd(-1) }
   end
 
-  test "tells how a child exited" do
+  test "wait returns the exit status of a child" do
     status = with_pidfd(fork { exit!(3) }) { |pidfd| pidfd.wait(timeout: 10) }
     assert_instance_of Process::Status, status
     assert_equal 3, status.exitstatus
     refute_predicate status, :signaled?
   end
 
-  test "tells which signal ended a child" do
+  test "wait returns the signal that ended a child" do
     blocked_child do |pid|
       status = with_pidfd(pid) { |pidfd| pidfd.signal(:TERM).wait(timeout: 10) }
       assert_equal Signal.list["TERM"], status.termsig
@@ -41,7 +41,7 @@ class PidfdTest < Skep::TestCase
     end
   end
 
-  test "gives up waiting at the deadline, and can wait again" do
+  test "wait returns nil at the deadline, and can be repeated" do
     blocked_child do |pid|
       with_pidfd(pid) do |pidfd|
         assert_nil pidfd.wait(timeout: 0)
@@ -52,7 +52,7 @@ class PidfdTest < Skep::TestCase
     end
   end
 
-  test "tells the same status again" do
+  test "wait returns the same status again" do
     with_pidfd(fork { exit!(7) }) do |pidfd|
       first = pidfd.wait(timeout: 10)
       assert_same first, pidfd.wait(timeout: 0)
@@ -60,7 +60,7 @@ class PidfdTest < Skep::TestCase
     end
   end
 
-  test "takes signals by number, name and symbol" do
+  test "signal accepts a number, a name and a symbol" do
     [15, "TERM", "SIGTERM", :TERM, :SIGTERM].each do |signal|
       blocked_child do |pid|
         with_pidfd(pid) { |pidfd| assert_equal 15, pidfd.signal(signal).wait(timeout: 10).termsig }
@@ -68,7 +68,7 @@ class PidfdTest < Skep::TestCase
     end
   end
 
-  test "refuses signals that don't exist" do
+  test "signal raises for a signal that doesn't exist" do
     blocked_child do |pid|
       with_pidfd(pid) do |pidfd|
         assert_match(/TREM/, assert_raises(ArgumentError) { pidfd.signal(:TREM) }.message)
@@ -78,7 +78,7 @@ class PidfdTest < Skep::TestCase
     end
   end
 
-  test "signals nobody after death, reaped or not" do
+  test "signal raises ESRCH for a dead process, reaped or not" do
     blocked_child do |pid|
       with_pidfd(pid) do |pidfd|
         pidfd.signal(:KILL)
@@ -103,10 +103,10 @@ class PidfdTest < Skep::TestCase
     wait_readable(reader).getc
     status = with_pidfd(pid) { |pidfd| pidfd.signal(:TERM, group: true).wait(timeout: 10) }
     assert_equal 15, status.termsig
-    assert_nil wait_readable(reader).getc, "the grandchild, too, has let go of the pipe"
+    assert_nil wait_readable(reader).getc, "the grandchild still has the pipe open"
   end
 
-  test "becomes readable at the end of a child" do
+  test "is readable once its child has ended" do
     blocked_child do |pid|
       with_pidfd(pid) do |pidfd|
         assert_predicate pidfd, :watchable?
@@ -125,7 +125,7 @@ class PidfdTest < Skep::TestCase
     assert_equal 5, Process.wait2(other).last.exitstatus
   end
 
-  test "is closed once, and twice is fine" do
+  test "close may be called twice" do
     pidfd = Skep.pidfd(Process.pid)
     refute_predicate pidfd, :closed?
     2.times { assert_nil pidfd.close }
@@ -133,7 +133,7 @@ class PidfdTest < Skep::TestCase
     assert_match(/closed/, pidfd.inspect)
   end
 
-  test "refuses work after its close" do
+  test "other methods raise Closed after close" do
     pidfd = Skep.pidfd(Process.pid)
     pidfd.close
     uses = [-> { pidfd.alive? }, -> { pidfd.signal(0) }, -> { pidfd.wait(timeout: 0) },

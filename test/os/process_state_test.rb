@@ -6,21 +6,21 @@ require "skep/os"
 class ProcessStateTest < Skep::TestCase
   ProcessState = Skep::OS::ProcessState
   WAIT = /\A(?:read\(\d+\) pipe:|p?poll|restart_syscall)/ # the last after a stop
-  WAY = /running|futex/ # for a lock of Ruby's own
-  private_constant :ProcessState, :WAIT, :WAY
+  BEFORE_WAIT = /running|futex/ # a lock of Ruby's own
+  private_constant :ProcessState, :WAIT, :BEFORE_WAIT
 
   def setup
     skip "there is no /proc" unless File.exist?("/proc/self/task")
     super
   end
 
-  test "cpu_seconds of this process only grows" do
+  test "cpu_seconds never decreases" do
     before = ProcessState.cpu_seconds(Process.pid)
     assert_operator before, :>, 0
     assert_operator ProcessState.cpu_seconds(Process.pid), :>=, before
   end
 
-  test "tells what a process waits for" do
+  test "returns the state of a process, and the system call it waits in" do
     with_child do |pid, state|
       assert_equal ["sleeping", pid], [state.state, state.tasks.first.tid]
       assert_match WAIT, state.tasks.first.syscall
@@ -29,7 +29,7 @@ class ProcessStateTest < Skep::TestCase
     end
   end
 
-  test "calls a stopped process stopped" do
+  test "returns stopped for a stopped process" do
     with_child do |pid|
       Process.kill(:STOP, pid)
       Process.wait(pid, Process::WUNTRACED)
@@ -38,7 +38,7 @@ class ProcessStateTest < Skep::TestCase
     end
   end
 
-  test "names every thread" do
+  test "returns the name of every thread" do
     with_child(thread: "skep.side") do |pid|
       state = ProcessState.of(pid)
       assert_equal state.threads, state.tasks.size
@@ -46,20 +46,20 @@ class ProcessStateTest < Skep::TestCase
     end
   end
 
-  test "reads a name that the kernel cut within a character" do
+  test "accepts a thread name that the kernel cut within a character" do
     with_child(thread: "skep.eine größe") do |pid|
       assert_includes ProcessState.of(pid).tasks.map(&:name), "skep.eine grö\u{fffd}"
     end
   end
 
-  test "is plain data" do
+  test "to_plain returns plain data without nil" do
     plain = ProcessState.of(Process.pid).to_plain
     assert_equal "running", plain[:state]
     assert_equal Process.pid, plain[:tasks].first[:tid]
     refute plain.key?(:tracer)
   end
 
-  test "knows nothing of who is gone" do
+  test "returns nil for a process that has ended" do
     pid = fork { exit! }
     Process.wait(pid)
     assert_nil ProcessState.of(pid)
@@ -83,7 +83,7 @@ class ProcessStateTest < Skep::TestCase
     IO.pipe.first.read
   end
 
-  # A thread that has its name.
+  # Starts a thread, and returns once it has its name.
   def named(name)
     names = Queue.new
     Thread.new do
@@ -93,17 +93,18 @@ class ProcessStateTest < Skep::TestCase
     names.pop
   end
 
-  # The kernel tells nobody that a thread has fallen asleep; on its way it may have, too.
+  # Returns the state once the child waits. It polls: the kernel doesn't notify that a thread
+  # sleeps. The thread may also sleep before its wait, for a lock.
   def asleep(pid)
     by = deadline(10)
     until asleep?(state = ProcessState.of(pid))
-      flunk "it doesn't fall asleep" if seconds_until(by).zero?
+      flunk "the child isn't waiting" if seconds_until(by).zero?
       IO.select(nil, nil, nil, 0.01)
     end
     state
   end
 
   def asleep?(state)
-    state.state == "sleeping" && !WAY.match?(state.tasks.first.syscall)
+    state.state == "sleeping" && !BEFORE_WAIT.match?(state.tasks.first.syscall)
   end
 end

@@ -24,7 +24,7 @@ class SharedPageAcrossForksTest < Skep::TestCase
     assert_in_delta Skep::OS.now, @page.beat_at(0), 10
   end
 
-  test "never shows a torn blob, be its writer at work or killed" do
+  test "read never returns a torn blob, with a running or a killed writer" do
     blobs = ("a".."z").map { |letter| letter * 438 }
     40.times do |round|
       pid, reader = in_child { |writer| write_for_ever(writer, blobs) }
@@ -37,15 +37,15 @@ class SharedPageAcrossForksTest < Skep::TestCase
     end
   end
 
-  test "adds up what several processes add, in C" do
-    skip "the fallback wants one writer a word" unless Skep::OS::SharedPage.native?
+  test "add is atomic between processes, in C" do
+    skip "the fallback supports one writer a word" unless Skep::OS::SharedPage.native?
     pids = Array.new(3) { in_child { 10_000.times { @page.add(1, 2, 1) } }.first }
     pids.each { |pid| Process.wait(pid) }
     assert_equal 30_000, @page.get(1, 2)
   end
 
   { "C" => nil, "fallback" => "1" }.each do |name, pure|
-    test "is understood by a program that runs on the #{name}" do
+    test "another program reads and writes the page, with the #{name}" do
       @page.write(0, "from here")
       @page.beat(0)
       source = [Process.pid, @page.to_io.fileno]
@@ -65,7 +65,7 @@ class SharedPageAcrossForksTest < Skep::TestCase
 
   private
 
-  # Until killed, or until nobody reads any more.
+  # Writes until it is killed, or until the pipe has no reader.
   def write_for_ever(writer, blobs)
     @page.write(0, blobs.first)
     loop do

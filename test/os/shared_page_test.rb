@@ -24,7 +24,7 @@ class SharedPageTest < Skep::TestCase
     assert_equal ["second", nil, nil, "third"], Array.new(4) { |cell| @page.read(cell) }
   end
 
-  test "keeps any bytes up to its limit, and refuses one more" do
+  test "write stores any bytes up to its limit, and raises for one more" do
     blob = "é" * 219
     @page.write(1, blob)
     assert_equal blob, @page.read(1)
@@ -36,14 +36,14 @@ class SharedPageTest < Skep::TestCase
     assert_match(/438/, assert_raises(ArgumentError) { @page.write(1, "x" * 439) }.message)
   end
 
-  test "beats on the clock of now" do
+  test "beat records the time of Skep::OS.now" do
     before = Skep::OS.now
     @page.beat(2)
     assert_includes before..Skep::OS.now, @page.beat_at(2)
     assert_nil @page.beat_at(1)
   end
 
-  test "keeps words of 64 bits" do
+  test "words have 64 bits, and sums wrap" do
     @page.set(1, 2, 2**64 - 1)
     assert_equal 2**64 - 1, @page.get(1, 2)
     assert_equal 4, @page.add(1, 2, 5)
@@ -52,7 +52,7 @@ class SharedPageTest < Skep::TestCase
     assert_equal [2, 7, 0], [@page.get(1, 2), @page.get(1, 15), @page.get(2, 2)]
   end
 
-  test "marks a word and beats at once" do
+  test "mark sets a word and beats" do
     before = Skep::OS.now
     assert_nil @page.mark(1, 6, 2**63)
     assert_equal [2**63, 0], [@page.get(1, 6), @page.get(2, 6)]
@@ -60,8 +60,8 @@ class SharedPageTest < Skep::TestCase
     assert_raises(IndexError) { @page.mark(1, 0, 7) }
   end
 
-  test "has an address where there is memory, and keeps what lies there" do
-    skip "a fallback has none" unless Skep::OS::SharedPage.native?
+  test "address returns a cell's memory, which stays readable after close" do
+    skip "the fallback has no address" unless Skep::OS::SharedPage.native?
     @page.mark(2, 6, 43)
     address = @page.address(2)
     assert_equal 1024, address - @page.address(1)
@@ -72,14 +72,14 @@ class SharedPageTest < Skep::TestCase
     assert_raises(Skep::OS::SharedPage::Closed) { @page.address(2) }
   end
 
-  test "counts its blobs in word 0, which nobody else may move" do
+  test "counts blobs in word 0, which set and add refuse to change" do
     3.times { |n| @page.write(0, n.to_s) }
     assert_equal 3, @page.get(0, 0)
     assert_raises(IndexError) { @page.set(0, 0, 1) }
     assert_raises(IndexError) { @page.add(0, 0, 1) }
   end
 
-  test "refuses cells and words that it hasn't" do
+  test "raises IndexError for a cell or word that doesn't exist" do
     [-1, 4].each do |cell|
       assert_raises(IndexError) { @page.get(cell, 1) }
       assert_raises(IndexError) { @page.write(cell, "") }
@@ -101,7 +101,7 @@ class SharedPageTest < Skep::TestCase
     assert_equal "new", @page.read(0)
   end
 
-  test "is opened again from its io, and shared then" do
+  test "a page opened from the same IO shares the memory" do
     other = Skep::OS::SharedPage.open(@page.to_io.dup, 4)
     @page.write(3, "shared")
     other.add(3, 2, 1)
@@ -111,14 +111,14 @@ class SharedPageTest < Skep::TestCase
     assert_equal "shared", @page.read(3)
   end
 
-  test "isn't opened with more cells than there are" do
+  test "open raises for more cells than the file has" do
     io = @page.to_io.dup
     error = assert_raises(ArgumentError) { Skep::OS::SharedPage.open(io, 5) }
     assert_match(/4096 bytes.*5 cells/, error.message)
     io.close
   end
 
-  test "is closed once, twice is fine, and of no use then" do
+  test "close may be called twice, and other methods raise Closed afterwards" do
     2.times { assert_nil @page.close }
     assert_predicate @page, :closed?
     uses = [-> { @page.beat(0) }, -> { @page.get(0, 1) }, -> { @page.read(0) },
@@ -127,10 +127,10 @@ class SharedPageTest < Skep::TestCase
     assert_equal "#<Skep::OS::SharedPage cells=4 closed>", @page.inspect
   end
 
-  test "lets its memory and its fd go when it is forgotten" do
+  test "closes its fd when it is garbage-collected" do
     before = Dir.children("/proc/self/fd").size
-    forget = ->(count) { count.positive? && (Skep::OS::SharedPage.create(1) && forget.(count - 1)) }
-    forget.(200)
+    drop = ->(count) { count.positive? && (Skep::OS::SharedPage.create(1) && drop.(count - 1)) }
+    drop.(200)
     GC.start
     assert_operator Dir.children("/proc/self/fd").size - before, :<, 50
   end

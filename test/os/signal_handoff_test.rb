@@ -3,17 +3,17 @@
 require "test_helper"
 require "skep/os"
 
-# Signals from one program of a process to the next.
+# Signals that arrive while a process executes another program.
 class SignalHandoffTest < Skep::TestCase
   SignalHandoff = Skep::OS::SignalHandoff
   TIMES = 4
   private_constant :SignalHandoff, :TIMES
 
-  # Executes itself so many times, and says so; each HUP is answered, too.
+  # Executes itself so many times. Writes "p" in each program, and "h" for each HUP.
   PROGRAM = <<~'RUBY'
     require "skep/os"
     held = Skep::OS::SignalHandoff
-    abort "it was in vain" if held.refused? || ENV["LD_PRELOAD"]&.include?("signal_preload")
+    abort "no signal was held" if held.refused? || ENV["LD_PRELOAD"]&.include?("signal_preload")
     left, *numbers = ARGV.map { |text| Integer(text) }
     answers, *kept = *numbers.map { |number| IO.for_fd(number).tap { |io| io.close_on_exec = false } }
     busy = Thread.new { IO.select(nil) } # a thread that blocks nothing
@@ -28,14 +28,14 @@ class SignalHandoffTest < Skep::TestCase
   RUBY
   private_constant :PROGRAM
 
-  test "can't be held by the fallback" do
-    skip "it is the fallback's" if SignalHandoff.supported?
+  test "the fallback raises Unsupported" do
+    skip "the C extension supports it" if SignalHandoff.supported?
     assert_raises(Skep::OS::Unsupported) { SignalHandoff.hold(%w[HUP]) }
     assert_raises(Skep::OS::Unsupported) { SignalHandoff.take_back }
   end
 
-  test "what comes while they are held comes when they are taken back, to the same handlers" do
-    skip "it takes the C" unless SignalHandoff.supported?
+  test "signals that arrive while held reach the same handlers after take_back" do
+    skip "it needs the C extension" unless SignalHandoff.supported?
     pid, reader = in_child do |writer|
       trap("HUP") { writer.syswrite("early ") }
       Process.kill(:HUP, Process.pid)
@@ -49,8 +49,8 @@ class SignalHandoffTest < Skep::TestCase
     Process.wait(pid)
   end
 
-  test "a handler that raises leaves nothing held" do
-    skip "it takes the C" unless SignalHandoff.supported?
+  test "no signal stays held after a handler has raised" do
+    skip "it needs the C extension" unless SignalHandoff.supported?
     out, = run_program(<<~'RUBY')
       require "skep/os"
       held, me = Skep::OS::SignalHandoff, Process.pid
@@ -62,7 +62,7 @@ class SignalHandoffTest < Skep::TestCase
         raise "in a handler" if caller(1, 1).first.end_with?("block'") # the C of hold
       end
       ready, go = IO.pipe
-      # The next signal once the last is handled: a flood of them may leave no time for anything else.
+      # Waits until each signal is handled: else they may leave no time for anything else.
       other = fork { go.syswrite("g"); loop { Process.kill(:USR1, me) && handled.readpartial(1) } }
       ready.getc
       raised = 0
@@ -84,8 +84,8 @@ class SignalHandoffTest < Skep::TestCase
     assert_equal "over\n", out
   end
 
-  test "not one is lost from program to program, whichever thread takes it" do
-    skip "it takes the C" unless SignalHandoff.supported?
+  test "no signal is lost from program to program, whichever thread receives it" do
+    skip "it needs the C extension" unless SignalHandoff.supported?
     Tempfile.create("held") do |file|
       file.write(PROGRAM)
       file.flush
@@ -101,30 +101,29 @@ class SignalHandoffTest < Skep::TestCase
     end
   end
 
-  test "what else is preloaded stays so" do
-    skip "it takes the C" unless SignalHandoff.supported?
+  test "the next program preloads the other libraries that this one had" do
+    skip "it needs the C extension" unless SignalHandoff.supported?
     pipe = IO.pipe
     others = SignalHandoff.environment(%w[HUP], pipe.last, env: { "LD_PRELOAD" => "libc.so.6" })
-    said, = run_program(<<~RUBY, env: others)
+    out, = run_program(<<~RUBY, env: others)
       p ENV.keys.grep(/SKEP_(SIGNAL_PRELOAD|PRELOADED)/), ENV["LD_PRELOAD"]
     RUBY
-    assert_equal "[]\n\"libc.so.6\"\n", said
+    assert_equal "[]\n\"libc.so.6\"\n", out
   ensure
     pipe&.each(&:close)
   end
 
   private
 
-  # Signals again as soon as the one before was answered, until the last program is there; returns
-  # how often.
+  # Sends HUP again once the last was answered, until the last program runs. Returns how often.
   def answers(pid, reader)
     pidfd = Skep.pidfd(pid)
-    said = wait_readable(reader).readpartial(1)
+    received = wait_readable(reader).readpartial(1)
     (1..).each do |sent|
-      return sent if said.count("p") > TIMES
+      return sent if received.count("p") > TIMES
 
       pidfd.signal(:HUP)
-      said << wait_readable(reader).readpartial(16) until said.count("h") == sent
+      received << wait_readable(reader).readpartial(16) until received.count("h") == sent
     end
   ensure
     pidfd&.close

@@ -35,7 +35,7 @@ class RailsDelayTopicsTest < Skep::TestCase
 
   test "each job runs when it is due, never earlier, after a bounded number of hops" do
     [0.5, 3, 59, 61, 3_599, 86_400, 12 * 86_400].each do |wait|
-      steps, now = road(wait)
+      steps, now = hops(wait)
       assert_equal wait, now
       assert_operator steps, :<=, 33 + (wait / 7200)
     end
@@ -43,8 +43,8 @@ class RailsDelayTopicsTest < Skep::TestCase
 
   private
 
-  # How often it was sent on, and when it was through.
-  def road(due)
+  # Returns the number of hops, and when the job runs.
+  def hops(due)
     now = steps = 0
     while (topic = DELAYS.topic(due - now))
       now += DELAYS.seconds_left(topic, since: now, due:, now:)

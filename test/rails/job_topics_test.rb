@@ -16,7 +16,7 @@ class RailsJobTopicsTest < Skep::TestCase
     assert_equal [5, 60], topics.delayed.values
   end
 
-  test "rejects a queue whose name isn't legal in a topic" do
+  test "rejects a queue whose name isn't valid in a topic" do
     refused = ["no queue", "a:b", "ü", "x" * 250].to_h { |queue| [queue, refusal(queue)] }
     refused.each_value { |text| assert_match(/\AQueue .* can't have a topic\. Use letters/, text) }
   end

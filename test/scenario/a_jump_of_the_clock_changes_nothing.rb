@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# The clock of the wall jumps, by a day and back, at each look that any of the swarm's processes
-# takes at it: nobody is taken for hung, restarts aren't delayed, a hang is found in its time, a
-# stop is a stop. The monotonic clock stays; nothing is decided by another one.
+# The wall clock jumps by a day, forwards or back, each time that a process of the swarm reads it.
+# No healthy node is considered hung, no restart is delayed, a hang is found in time, and the swarm
+# stops. Every decision uses the monotonic clock.
 require_relative "scenario"
 
 class Scenario
@@ -46,7 +46,7 @@ class Scenario
   C
   private_constant :SHIM
 
-  # A library that makes the wall clock jump, or nil where there is no compiler.
+  # Returns a library that makes the wall clock jump; nil without a compiler.
   def jumping_clock
     source, library = %w[clock.c clock.so].map { |name| File.join(directory, name) }
     File.write(source, SHIM)
@@ -74,15 +74,15 @@ Scenario.play do
     pids[0] = swarm.await("node_ready")["pid"]
   end
   times = swarm.events.map { |event| event["time"][0, 10] }.uniq
-  must("have a clock that jumps: #{times}") { times.size > 1 }
+  must("log the jumping wall clock: #{times}") { times.size > 1 }
   swarm.kill(pids[1], :STOP)
   hung = swarm.await("node_hung")
-  must("find who hangs, and nobody else: #{hung}") { hung["node"] == 1 }
+  must("find the hung node, and no other: #{hung}") { hung["node"] == 1 }
   swarm.await("node_ready")
   swarm.follow("two more timeouts pass") { swarm.status("idle")["uptime"] > 5 }
   restarts = swarm.status("idle")["nodes"].map { |node| node["restarts"] }
   must("leave the others alone: #{restarts}") { restarts == [10, 1, 0] }
   waited = swarm.events.select { |event| event["event"] == "node_waiting" }
-  must("delay nothing: #{waited}") { waited.empty? }
+  must("delay no restart: #{waited}") { waited.empty? }
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
 end

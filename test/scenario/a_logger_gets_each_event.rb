@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# With `logger:`, any object with Logger's interface gets each event as a line, in the helper
-# process, beside the log itself. A logger that raises is an event and costs nothing else.
+# With `logger:`, any object with Logger's interface receives each event as a line, in the helper
+# process, in addition to the log. If it raises, hook_failed is published, and nothing else happens.
 require_relative "scenario"
 
 SOURCE = <<~'RUBY'
@@ -32,14 +32,14 @@ Scenario.play do
   must("end with 0") { swarm.stop.exitstatus == 0 }
 
   lines = File.readlines("#{swarm.directory}/app.log")
-  must("have the events as lines:\n#{lines.join}") do
+  must("pass the events as lines:\n#{lines.join}") do
     lines.any? { |line| line.match?(/INFO -- skep: node_ready swarm=logged node=0 /) } &&
       lines.any? { |line| line.match?(/WARN -- skep: signed_in .*password=\[secret\]/) }
   end
-  must("have them in the log, too") { swarm.events.any? { |event| event["event"] == "signed_in" } }
+  must("write them to the log, too") { swarm.events.any? { |event| event["event"] == "signed_in" } }
 
   bad = run_swarm("Skep.swarm('a', logger: 3) { |s| s.work { |n| n.wait } }")
-  must("refuse what is no logger: #{bad.stderr}") do
+  must("refuse an object that is no Logger: #{bad.stderr}") do
     bad.wait.exitstatus != 0 && bad.stderr.include?("logger must be a Logger (got Integer)")
   end
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A node that goes on growing while its successor boots is stopped at half as much again as its
-# limit, ready or not who follows; one that doesn't hear is killed after kill_timeout.
+# A node that continues to grow while its successor boots gets TERM at 1.5 times its memory_limit,
+# even if the successor isn't ready. A node that doesn't react to TERM is killed after kill_timeout.
 require_relative "scenario"
 
 Scenario.play do
@@ -22,7 +22,7 @@ Scenario.play do
           own << ("y" * (2 << 20))
           node.wait(0.1) if node.id.zero?
         end
-        loop { } if FIRST && node.id == 1 # deaf
+        loop { } if FIRST && node.id == 1 # ignores TERM
         node.wait until node.stopping?
       end
     end
@@ -30,16 +30,16 @@ Scenario.play do
   swarm.await("node_ready", times: 2)
   dead = swarm.await(GONE, times: 2).to_h { |event| [event["node"], event] }
   over = swarm.events.select { |event| event["event"] == "node_over_limit" }
-  must("first try to do without: #{over}") do
+  must("first boot a successor, then stop it at once: #{over}") do
     over.select { |event| event["node"].zero? }.map { |event| event["at_once"] } == [false, true]
   end
-  must("let the one that hears end: #{dead[0]}") do
+  must("let the node exit that reacts to TERM: #{dead[0]}") do
     dead[0]["exit_status"].zero? && dead[0]["reason"] == "memory_limit"
   end
-  must("kill the deaf: #{dead[1]}") do
+  must("kill the node that doesn't react: #{dead[1]}") do
     dead[1]["signal"] == "KILL" && dead[1]["reason"] == "memory_limit"
   end
   swarm.await("node_ready", times: 2)
-  must("count neither for a crash") { swarm.events.none? { |one| one["event"] == "node_waiting" } }
+  must("count no crash") { swarm.events.none? { |one| one["event"] == "node_waiting" } }
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
 end

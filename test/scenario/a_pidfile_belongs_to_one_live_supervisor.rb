@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # `skep run --pidfile PATH`, without FILE in a directory with swarm.rb: the file has the
-# supervisor's pid from its start to its end, an upgrade keeps it, a second swarm is refused it, and
-# one that a killed supervisor has left is replaced.
+# supervisor's pid from its start to its end, also after an upgrade. A second swarm with the same
+# pidfile is refused. A pidfile that a killed supervisor has left is replaced.
 require_relative "scenario"
 
 Scenario.play do
@@ -16,34 +16,34 @@ Scenario.play do
 
   second = run_swarm(IDLE.sub("idle", "other"), **with_pidfile)
   must("refuse a second swarm with 78") { second.wait.exitstatus == 78 }
-  must("say why in one sentence: #{second.stderr}") do
+  must("print the reason in one sentence: #{second.stderr}") do
     taken = /\Askep: the pidfile \S+ belongs to a running supervisor \(pid #{first.pid}\): .*\n\z/
     second.stderr.match?(taken)
   end
-  must("leave the first's") { File.read(pidfile) == "#{first.pid}\n" }
+  must("keep the first swarm's pidfile") { File.read(pidfile) == "#{first.pid}\n" }
 
   if Skep::OS.native?
     File.unlink("#{first.directory}/swarm.rb") # the next program has no default file to find
-    said = first.skep("upgrade", "idle")
-    must("upgrade: #{said}") { said.nil? }
+    output = first.skep("upgrade", "idle")
+    must("upgrade: #{output}") { output.nil? }
     first.await("upgrade_finished")
-    must("keep it over an upgrade") { File.read(pidfile) == "#{first.pid}\n" }
+    must("keep the pidfile over an upgrade") { File.read(pidfile) == "#{first.pid}\n" }
     third = run_swarm(IDLE.sub("idle", "third"), **with_pidfile)
-    must("still refuse others it: #{third.stderr}") { third.wait.exitstatus == 78 }
+    must("still refuse another swarm: #{third.stderr}") { third.wait.exitstatus == 78 }
   end
 
   first.signal(:KILL)
   first.wait
-  must("be left by a supervisor that is killed") { File.exist?(pidfile) }
+  must("leave the pidfile when it is killed") { File.exist?(pidfile) }
   fourth = run_swarm(IDLE, **with_pidfile)
   fourth.await("node_ready", times: 3)
-  must("be replaced") { File.read(pidfile) == "#{fourth.pid}\n" }
+  must("replace the stale pidfile") { File.read(pidfile) == "#{fourth.pid}\n" }
   must("stop with 0: #{fourth.account}") { fourth.stop.exitstatus == 0 }
-  must("be removed at the end") { !File.exist?(pidfile) }
+  must("remove the pidfile at the end") { !File.exist?(pidfile) }
 
   File.write(pidfile, "the only copy")
   fifth = run_swarm(IDLE, **with_pidfile)
-  must("refuse what is no pidfile: #{fifth.stderr}") do
+  must("refuse a file that is no pidfile: #{fifth.stderr}") do
     fifth.wait.exitstatus == 78 && fifth.stderr.include?("its content is no pid") &&
       File.read(pidfile) == "the only copy"
   end

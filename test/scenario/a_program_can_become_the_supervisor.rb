@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Skep.swarm(…).run inside a program: same swarm, same codes; the program's own child and handlers
-# are left alone, also when the supervisor or the mold is killed.
+# `Skep.swarm(…).run` runs the supervisor inside a program, and returns its exit code. The program's
+# own child and signal handlers are left alone. Nodes end when the supervisor is killed, also after
+# the mold was killed.
 require_relative "scenario"
 
 Scenario.play do
@@ -9,15 +10,15 @@ Scenario.play do
   File.write(program, <<~RUBY)
     require "skep"
     own = Process.spawn("sleep", "60")
-    heard = []
-    Signal.trap("USR1") { heard << "mine" }
+    received = []
+    Signal.trap("USR1") { received << "mine" }
     greeting = "hello from the program"
     code = Skep.swarm("inside", nodes: 2, log_format: :json, max_restarts: 100) do |swarm|
       swarm.work { |node| node.event(:greeted, text: greeting); node.ready!; node.wait until node.stopping? }
     end.run
     Process.kill(:USR1, Process.pid)
     Process.kill(:KILL, own)
-    puts({ event: "after", code:, heard:, own: Process.wait2(own).last.termsig }.to_json)
+    puts({ event: "after", code:, received:, own: Process.wait2(own).last.termsig }.to_json)
   RUBY
   start = lambda do
     reader, writer = IO.pipe
@@ -30,7 +31,7 @@ Scenario.play do
   await = lambda do |reader, name|
     loop do
       reader.wait_readable(Scenario::SECONDS) or raise Scenario::Failed, "no #{name}"
-      event = JSON.parse(reader.gets || raise(Scenario::Failed, "it ended before #{name}"))
+      event = JSON.parse(reader.gets || raise(Scenario::Failed, "the program ended before #{name}"))
       break event if event["event"] == name
     end
   end
@@ -39,16 +40,16 @@ Scenario.play do
   must("run the program's own block") do
     await.call(reader, "greeted")["text"] == "hello from the program"
   end
-  mold = Skep::Control::Client.new("#{directory}/inside.sock")
+  client = Skep::Control::Client.new("#{directory}/inside.sock")
   first = await.call(reader, "node_ready")["pid"]
   await.call(reader, "node_ready")
   Skep.pidfd(first).signal(:KILL)
   await.call(reader, "node_ready")
-  must("answer on its socket") { mold.call("status")["status"]["nodes"].size == 2 }
+  must("answer on the control socket") { client.call("status")["status"]["nodes"].size == 2 }
   Skep.pidfd(pid).signal(:TERM)
   after = await.call(reader, "after")
-  must("return the code and leave the program's own alone: #{after}") do
-    after.values_at("code", "heard", "own") == [0, ["mine"], 9]
+  must("return 0 and leave the program's child and handler alone: #{after}") do
+    after.values_at("code", "received", "own") == [0, ["mine"], 9]
   end
   Process.wait(pid)
   reader.close
@@ -63,10 +64,10 @@ Scenario.play do
   pids << await.call(reader, "node_ready")["pid"]
   Skep.pidfd(pid).signal(:KILL)
   Process.wait(pid)
-  gone(pids)
+  await_exit(pids)
   (own - [mold]).each do |node|
     Skep.pidfd(node).signal(:KILL)
-  rescue Errno::ESRCH # it has ended by itself
+  rescue Errno::ESRCH # it has ended already
     nil
   end
   reader.close

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# After `skep reload` the new file's `swarm.on` blocks run for the events that they name, also where
-# the old file had none, and after an upgrade of skep. What a reload doesn't take is named in one
-# event; works in another order are refused.
+# After `skep reload` the `swarm.on` blocks of the new file run for their events, also if the old
+# file had none, and also after an upgrade. The event reload_ignored names the changes that a reload
+# can't apply. Works in another order are refused.
 require_relative "scenario"
 
-# A source of a kind: it waits until it is to stop.
+# A source with a kind, which waits until the node stops.
 SOURCE = <<~RUBY
   class Waiting
     def initialize(kind) = @kind = kind
@@ -23,7 +23,7 @@ RUBY
 
 def write(directory, works, *events)
   blocks = events.map do |event|
-    "s.on(:#{event}) { |facts| File.write(\"\#{__dir__}/heard\", " \
+    "s.on(:#{event}) { |facts| File.write(\"\#{__dir__}/calls\", " \
       "\"#{event} \#{facts[\"node\"]}\\n\", mode: \"a\") }\n"
   end
   File.write(File.join(directory, "swarm.rb"),
@@ -36,8 +36,8 @@ def works(first, second, nodes: 1)
     "s.work(Waiting.new(\"#{second}\"), nodes: 1) { nil }"
 end
 
-def heard(swarm)
-  path = File.join(swarm.directory, "heard")
+def calls(swarm)
+  path = File.join(swarm.directory, "calls")
   File.exist?(path) ? File.readlines(path, chomp: true) : []
 end
 
@@ -50,16 +50,16 @@ Scenario.play do
   write(swarm.directory, works("orders", "invoices"), "node_died", "node_ready")
   must("reload") { swarm.skep("reload", "news").nil? }
   swarm.await("node_ready") { |event| event["node"] == "helper" }
-  must("show what the works are now: #{kinds(swarm)}") { kinds(swarm) == %w[orders invoices] }
+  must("show the new works: #{kinds(swarm)}") { kinds(swarm) == %w[orders invoices] }
   swarm.kill(swarm.status("news")["nodes"][0]["pid"])
-  swarm.follow("the new blocks run") { (["node_died 0", "node_ready 0"] - heard(swarm)).empty? }
+  swarm.follow("the new blocks run") { (["node_died 0", "node_ready 0"] - calls(swarm)).empty? }
 
   write(swarm.directory, works("orders", "invoices", nodes: 3), "node_died", "node_replacing")
   must("reload again") { swarm.skep("reload", "news").nil? }
   ignored = swarm.await("reload_ignored")["error"]
-  must("name what it leaves: #{ignored}") { ignored.include?("nodes of work 0 (1 to 3)") }
+  must("name the ignored change: #{ignored}") { ignored.include?("nodes of work 0 (1 to 3)") }
   must("restart") { swarm.skep("restart", "news").nil? }
-  swarm.follow("a block for another event runs") { heard(swarm).include?("node_replacing 1") }
+  swarm.follow("a block for another event runs") { calls(swarm).include?("node_replacing 1") }
 
   write(swarm.directory, works("invoices", "orders"))
   why = swarm.skep("reload", "news")
@@ -67,9 +67,9 @@ Scenario.play do
 
   if Skep::OS::SignalHandoff.supported?
     must("upgrade") { swarm.skep("upgrade", "news").nil? }
-    File.unlink(File.join(swarm.directory, "heard"))
+    File.unlink(File.join(swarm.directory, "calls"))
     swarm.kill(swarm.status("news")["nodes"][1]["pid"])
-    swarm.follow("blocks run after an upgrade") { heard(swarm).include?("node_died 1") }
+    swarm.follow("blocks run after an upgrade") { calls(swarm).include?("node_died 1") }
     must("still show the works: #{kinds(swarm)}") { kinds(swarm) == %w[orders invoices] }
   end
   must("stop with 0") { swarm.stop.exitstatus.zero? }

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Children of a process that shares its heap's records go on as children do: threads, Ractors,
-# compaction, forks of forks, collections of every kind, and each of them finds its heap consistent
-# and its objects as they were. ROUNDS=100 for a long soak.
+# Children of a process with a reshared heap run threads, Ractors, compaction, forks of forks and
+# every kind of garbage collection. In each child the heap stays consistent and the objects
+# unchanged. (ROUNDS=100 for a soak test.)
 require_relative "scenario"
 
 PROGRAM = <<~'RUBY'
@@ -36,7 +36,7 @@ PROGRAM = <<~'RUBY'
       Process.wait2(pid).last.success? or abort("the fork of a fork failed")
     },
     "Ractors" => lambda { |_|
-      GC.start # on Ruby 3.1 the last that gives back: with Ractors it isn't safe there
+      GC.start # on Ruby 3.1 the last GC that gives pages back: with Ractors that isn't safe
       ractors = Array.new(3) { |n| Ractor.new(n) { |m| Array.new(20_000) { |i| [i, i.to_s * m] }.size } }
       5.times { GC.start }
       ractors.each { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }
@@ -66,9 +66,9 @@ PROGRAM = <<~'RUBY'
 RUBY
 
 Scenario.play do
-  Skep::OS.native? or skip "the records of heap pages are kept together by the C extension alone"
+  Skep::OS.native? or skip "only the C extension keeps the records of heap pages together"
   library = File.expand_path("../../lib", __dir__)
   command = [RbConfig.ruby, "-I#{library}", "-e", PROGRAM, "--", ENV.fetch("ROUNDS", "5")]
   out = IO.popen(command, err: %i[child out], &:read)
-  must("keep every heap whole: #{out.lines.first(20).join}") { out == "sound\n" }
+  must("keep every heap consistent: #{out.lines.first(20).join}") { out == "sound\n" }
 end

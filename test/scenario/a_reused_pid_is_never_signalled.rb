@@ -1,57 +1,57 @@
 # frozen_string_literal: true
 
-# A number that has gone to another process: Process.kill hits that one, a pidfd answers ESRCH, in C
-# and in the fallback. The kernel is made to give the number out again, in a pid namespace.
+# The kernel reuses a pid for another process, in a pid namespace. Process.kill reaches that
+# process; a pidfd of the old process raises ESRCH, in C and in the fallback.
 #
-# What it prints: how often each means hit the stranger.
+# Prints how often each of them reached the other process.
 require_relative "scenario"
 require "open3"
 
 SETTING = "/proc/sys/kernel/ns_last_pid"
-# As no other process takes a number there, the next one is the one we ask for.
+# No other process takes a pid in the namespace, so the next one is the requested one.
 NAMESPACE = %w[unshare --pid --fork --mount-proc].freeze
 
-# Runs in the namespace. A line a round: what the pidfd said, and the signals that the stranger got.
+# Runs in the namespace. Prints a line a round: the pidfd's answers, and the signals received.
 ROUNDS = <<~'RUBY'
   require "skep/os"
   $stdout.sync = true
 
-  # A process that leads its group, notes what signals it gets, and ends by TERM.
-  class Stranger
+  # A process that leads its group, records the signals that it receives, and exits on TERM.
+  class Reuser
     attr_reader :pid
 
     def initialize
-      @notes, writer = IO.pipe
-      @pid = fork { live(writer) }
+      @records, writer = IO.pipe
+      @pid = fork { record_signals(writer) }
       writer.close
-      @notes.gets
+      @records.gets
     end
 
-    # What it notes next, for which it has five seconds.
-    def next_note = @notes.wait_readable(5) && @notes.gets.chomp
+    # Returns its next record; nil after five seconds.
+    def next_record = @records.wait_readable(5) && @records.gets.chomp
 
-    # The names of what else it got, once it has ended.
-    def end
+    # Ends it; returns the names of the other signals that it has received.
+    def stop
       Process.kill(:TERM, @pid)
       Process.wait(@pid)
-      @notes.read.split
+      @records.read.split
     ensure
-      @notes.close
+      @records.close
     end
 
     private
 
-    def live(writer)
+    def record_signals(writer)
       Process.setpgrp
       %w[USR1 USR2].each { |name| trap(name) { writer.syswrite("#{name}\n") } }
       trap(:TERM) { exit!(0) }
-      writer.syswrite("ready\n") # unbuffered: a handler may not wait for its lock
+      writer.syswrite("ready\n") # unbuffered: a trap handler may not wait for a lock
       IO.select(nil) while true
     end
   end
 
-  # A child that has ended and whose number is free, with the pidfd that was made of it.
-  def departed(reap)
+  # Returns the pidfd of a child that has ended and was reaped: its pid is free.
+  def ended_child(reap)
     gate, release = IO.pipe
     pid = fork { release.close; gate.read; exit!(7) }
     pidfd = Skep.pidfd(pid)
@@ -61,15 +61,15 @@ ROUNDS = <<~'RUBY'
     pidfd
   end
 
-  def stranger_with(pid)
+  def reuser_of(pid)
     100.times do
       File.write(ARGV.first, (pid - 1).to_s)
-      stranger = Stranger.new
-      return stranger if stranger.pid == pid
+      reuser = Reuser.new
+      return reuser if reuser.pid == pid
 
-      stranger.end
+      reuser.stop
     end
-    abort "the number #{pid} didn't come again"
+    abort "pid #{pid} was not reused"
   end
 
   def answer
@@ -81,13 +81,14 @@ ROUNDS = <<~'RUBY'
 
   reapers = [->(pidfd) { pidfd.wait(timeout: 5) }, ->(pidfd) { Process.wait(pidfd.pid) }]
   40.times do |round|
-    pidfd = departed(reapers[round % 2])
-    stranger = stranger_with(pidfd.pid)
-    told = [answer { pidfd.signal(:USR1) }, answer { pidfd.signal(:USR1, group: true) }]
+    pidfd = ended_child(reapers[round % 2])
+    reuser = reuser_of(pidfd.pid)
+    answers = [answer { pidfd.signal(:USR1) }, answer { pidfd.signal(:USR1, group: true) }]
     alive = [pidfd.alive?, Skep.pidfd(pidfd.pid).then { |its| its.alive?.tap { its.close } }]
     Process.kill(:USR2, pidfd.pid)
-    note = stranger.next_note
-    puts [*told, *alive, pidfd.wait(timeout: 5)&.exitstatus || "none", note, *stranger.end].join(" ")
+    record = reuser.next_record
+    status = pidfd.wait(timeout: 5)&.exitstatus || "none"
+    puts [*answers, *alive, status, record, *reuser.stop].join(" ")
     pidfd.close
   end
 RUBY
@@ -96,13 +97,13 @@ def possible?
   File.writable?(SETTING) && system(*NAMESPACE, "true", err: File::NULL) == true
 end
 
-# [signal, signal to its group, is the old alive, is the new, status, what the stranger got...]
+# Returns [signal, signal to the group, old one alive, new one alive, status, signals received...]
 def play_rounds(pure)
   lib = File.expand_path("../../lib", __dir__)
   program = [RbConfig.ruby, "-w", "-I#{lib}", "-e", ROUNDS, SETTING]
   out, err, status = Open3.capture3({ "SKEP_PURE" => pure }, *NAMESPACE, *program)
   fine = status.success? && err.empty? && out.lines.size == 40
-  raise Scenario::Failed, "40 rounds weren't played: #{err}#{out}" unless fine
+  raise Scenario::Failed, "not 40 rounds: #{err}#{out}" unless fine
 
   out.lines.map(&:split)
 end
@@ -114,10 +115,10 @@ Scenario.play do
 
     rounds = play_rounds(pure)
     signals, alive, statuses = rounds.map { |round| [round[0, 2], round[2, 2], round[4]] }.transpose
-    must("answer ESRCH to each signal: #{signals}") { (signals - [["Errno::ESRCH"] * 2]).empty? }
-    must("know the old dead, the new alive: #{alive}") { (alive - [%w[false true]]).empty? }
-    must("tell the old one's status, or none: #{statuses}") { (statuses - %w[7 none]).empty? }
-    must("leave the stranger to Process.kill") { rounds.all? { |round| round.drop(5) == ["USR2"] } }
-    puts "#{name}: of 40 reused pids Process.kill hit the stranger 40 times, the pidfd never"
+    must("raise ESRCH for each signal: #{signals}") { (signals - [["Errno::ESRCH"] * 2]).empty? }
+    must("know old from new process: #{alive}") { (alive - [%w[false true]]).empty? }
+    must("return the old status or none: #{statuses}") { (statuses - %w[7 none]).empty? }
+    must("signal it by Process.kill only") { rounds.all? { |round| round.drop(5) == ["USR2"] } }
+    puts "#{name}: of 40 reused pids Process.kill hit the new process 40 times, the pidfd never"
   end
 end

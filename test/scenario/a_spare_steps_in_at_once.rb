@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
-# Nodes and spares are killed at random moments, several at a time and some the instant they have
-# stepped in: every slot is held again, by one process after the other and never by two, every
-# death is told, and the spares are renewed. A node that dies alone is followed by a spare.
-# (KILLS=n for another number.)
+# Nodes and spares are killed at random moments, several at a time, and some right after they
+# stepped in. Every slot is held again, never by two processes at once. Each death is published
+# once, and the spares are replaced. If a node is killed alone, a spare takes its slot. (KILLS=n
+# sets the number.)
 require_relative "scenario"
 
 KILLS = Integer(ENV.fetch("KILLS", "200"))
 NODES = 4
 
-# Each holder of a slot writes when it began, and on and on that it is there.
+# Each holder of a slot writes when it began, and then the time every millisecond.
 SOURCE = <<~'RUBY'
   Skep.swarm "spared", nodes: 4, spares: Integer(ENV["SPARES"]), max_restarts: 1_000_000,
                        boot_concurrency: 4 do |swarm|
@@ -17,7 +17,7 @@ SOURCE = <<~'RUBY'
       began = Skep::OS.now
       page = File.open("#{__dir__}/holders/#{node.id}.#{Process.pid}", "w")
       page.pwrite([began].pack("D"), 0)
-      raise "whose slot is it?" unless ENV["SKEP_NODE_ID"] == node.id.to_s
+      raise "wrong SKEP_NODE_ID" unless ENV["SKEP_NODE_ID"] == node.id.to_s
       node.ready!
       until node.stopping?
         page.pwrite([Skep::OS.now].pack("D"), 8)
@@ -27,13 +27,13 @@ SOURCE = <<~'RUBY'
   end
 RUBY
 
-# What the holders of a swarm's slots have written.
+# Reads what the holders of a swarm's slots have written.
 class Holders
   def initialize(directory)
     @directory = directory
   end
 
-  # By slot: [began, last seen, pid] of each holder, in order.
+  # Returns [began, last seen, pid] of each holder in order, by slot.
   def by_slot
     Dir.children(@directory).filter_map { |name| read(name) }.group_by(&:first)
        .transform_values { |all| all.map { |holder| holder.drop(1) }.sort }
@@ -41,7 +41,7 @@ class Holders
 
   private
 
-  # nil: killed before it could write.
+  # Returns nil for a holder that was killed before it could write.
   def read(name)
     slot, pid = name.split(".").map(&:to_i)
     began, last = File.binread("#{@directory}/#{name}").unpack("DD")
@@ -49,7 +49,7 @@ class Holders
   end
 end
 
-# Kills one node or two, be it a spare, and now and then who has just stepped in for it.
+# Kills one or two nodes or spares, and sometimes a spare that has just stepped in.
 class Killer
   def initialize(swarm, random)
     @swarm = swarm
@@ -61,13 +61,13 @@ class Killer
 
   def kill_some
     victims.sample(@random.rand(1..2), random: @random).each { |pid| kill(pid) }
-    # Whatever has happened by then; the next kill isn't to wait for it.
+    # At most 20 ms: the next kill doesn't wait for the replacement.
     @swarm.read(Skep::OS.now + (@random.rand * 0.02))
     newest = @swarm.events.reverse.find { |event| event["event"] == "spare_stepped_in" }
     kill(newest["pid"]) if newest && !@killed.include?(newest["pid"]) && @random.rand(4).zero?
   end
 
-  # One node, and none of those that wait for it.
+  # Kills the node of a slot, and no spare; waits until a spare has stepped in.
   def kill_one(slot)
     nodes = @swarm.status("spared")["nodes"]
     waiting = nodes.filter_map { |node| node["pid"] if node["state"] == "spare" }
@@ -86,7 +86,7 @@ class Killer
   def kill(pid)
     @killed << pid
     @swarm.kill(pid)
-  rescue Errno::ESRCH # it had been killed already, unknown to the status
+  rescue Errno::ESRCH # it was killed already, which the status doesn't show yet
     nil
   end
 end
@@ -112,11 +112,11 @@ Scenario.play do
       swarm.follow("slot #{slot} is held and its spare is back", &complete)
     end
     must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
-    names = ->(name) { swarm.events.select { |event| event["event"] == name } }
-    died = GONE.flat_map(&names).map { |event| event["pid"] }
+    named = ->(name) { swarm.events.select { |event| event["event"] == name } }
+    died = GONE.flat_map(&named).map { |event| event["pid"] }
     twice = died.tally.select { |_, times| times > 1 }
-    must("tell each death: #{killer.killed - died}") { (killer.killed - died).empty? }
-    must("tell each death once: #{twice}") { twice.empty? }
+    must("publish each death: #{killer.killed - died}") { (killer.killed - died).empty? }
+    must("publish each death once: #{twice}") { twice.empty? }
 
     holders = Holders.new("#{swarm.directory}/holders").by_slot
     holders.each do |slot, all|
@@ -125,7 +125,7 @@ Scenario.play do
       end
     end
 
-    stepped = names.call("spare_stepped_in").size
-    puts "#{spares} spares: #{killer.killed.size} kills, #{stepped} answered by spares"
+    stepped = named.call("spare_stepped_in").size
+    puts "#{spares} spares: #{killer.killed.size} kills, #{stepped} replaced by spares"
   end
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A mold that is stopped while nobody needs it is found by the roll call, ended and replaced; no
-# node notices.
+# A mold that is stopped while no fork is needed doesn't answer pings. It is killed and replaced,
+# and no node is affected.
 require_relative "scenario"
 
 Scenario.play do
@@ -14,13 +14,13 @@ Scenario.play do
   first = swarm.await("mold_ready")["pid"]
   swarm.kill(first, :STOP)
   hung = swarm.await("mold_hung")
-  must("tell how it was found: #{hung}") { hung.values_at("pid", "state") == [first, "stopped"] }
-  must("end it") { swarm.await("mold_died").values_at("pid", "signal") == [first, "KILL"] }
-  must("make another") { swarm.await("mold_ready")["pid"] != first }
+  must("publish the mold's state: #{hung}") { hung.values_at("pid", "state") == [first, "stopped"] }
+  must("kill it") { swarm.await("mold_died").values_at("pid", "signal") == [first, "KILL"] }
+  must("start another") { swarm.await("mold_ready")["pid"] != first }
   must("leave the nodes alone") do
     swarm.status("idle")["nodes"].all? { |node| node["restarts"].zero? }
   end
-  must("leave the new one alone") do
+  must("leave the new mold alone") do
     swarm.follow_for(3)
     swarm.events.one? { |event| event["event"] == "mold_hung" }
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A mold that is stopped: a node that dies meanwhile is noticed all the same, the mold is ended and
-# replaced. And it never keeps a swarm from stopping.
+# The mold is stopped. A node that dies meanwhile is still detected, and the mold is killed and
+# replaced. A stuck mold doesn't prevent a stop.
 require_relative "scenario"
 
 Scenario.play do
@@ -10,10 +10,10 @@ Scenario.play do
   first = swarm.await("mold_ready")["pid"]
   swarm.kill(first, :STOP)
   swarm.kill(nodes[0]["pid"])
-  must("end the stuck mold") do
+  must("kill the stuck mold") do
     swarm.await("mold_died").values_at("pid", "signal") == [first, "KILL"]
   end
-  must("know of the node's end") { swarm.await(GONE)["pid"] == nodes[0]["pid"] }
+  must("publish the node's death") { swarm.await(GONE)["pid"] == nodes[0]["pid"] }
   swarm.await("node_ready")
   must("keep the others") { swarm.status("idle")["nodes"].map { |node| node["restarts"] }.sum == 1 }
 
@@ -23,7 +23,7 @@ Scenario.play do
   must("stop although its mold is stuck: #{status.inspect}; #{swarm.account}") do
     [0, 2].include?(status.exitstatus)
   end
-  gone([*swarm.nodes, second])
+  await_exit([*swarm.nodes, second])
 
   stubborn = run_swarm(<<~RUBY)
     Skep.swarm("a", nodes: 2, stop_timeout: 0.5) do |s|
@@ -32,6 +32,6 @@ Scenario.play do
   RUBY
   stubborn.await("node_ready", times: 2)
   stubborn.kill(stubborn.await("mold_ready")["pid"], :STOP)
-  must("end with 2 when nodes had to be killed") { stubborn.stop.exitstatus == 2 }
-  gone(stubborn.nodes)
+  must("exit with 2 when it kills nodes") { stubborn.stop.exitstatus == 2 }
+  await_exit(stubborn.nodes)
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A node that is stuck in Ruby, in C with Ruby's lock held, in a deadlock, or stopped: each is found
-# to be hung, told of with what it was doing, ended and replaced; its neighbour isn't touched.
+# Nodes are stuck in Ruby, in C with the GVL held, in a deadlock, or stopped. Each is found hung,
+# logged with its item in flight, killed and replaced. The fifth node isn't affected.
 require_relative "scenario"
 
 SOURCE = HANG + <<~RUBY
@@ -33,37 +33,37 @@ RUBY
 Scenario.play do
   swarm = run_swarm(SOURCE)
   hung = swarm.await("node_hung", times: 4).to_h { |event| [event["node"], event] }
-  must("find all that are stuck, and no other: #{hung.keys}") { hung.keys.sort == [0, 1, 2, 3] }
-  must("tell what they had in hand") do
+  must("find all stuck nodes, and no other: #{hung.keys}") { hung.keys.sort == [0, 1, 2, 3] }
+  must("publish the items in flight") do
     hung.all? { |node, event| event["in_flight"] == ["job #{node}"] }
   end
-  must("tell where in Ruby") do
+  must("publish the backtraces of nodes that answer") do
     [["swarm.rb", 0], ["synchronize", 2]].all? do |place, node|
-      told = hung[node]
-      told["threads"] or # it was slow to answer
-        told = swarm.await("node_backtraces") { |event| event["node"] == node }
-      main = told["threads"].find { |thread| thread["name"] == "main" }
+      report = hung[node]
+      report["threads"] or # it answered late
+        report = swarm.await("node_backtraces") { |event| event["node"] == node }
+      main = report["threads"].find { |thread| thread["name"] == "main" }
       main["backtrace"].first(2).join.include?(place)
     end
   end
-  must("tell where in the kernel, of one that can't answer") do
+  must("publish the system call of a node that can't answer") do
     hung[1]["threads"].nil? && hung[1]["tasks"].first["syscall"] == "futex"
   end
-  must("call a stopped one stopped") { hung[3]["state"] == "stopped" && !hung[3]["threads"] }
+  must("report a stopped node as stopped") { hung[3]["state"] == "stopped" && !hung[3]["threads"] }
 
   died = swarm.await(GONE, times: 4)
-  must("end them for that: #{died}") { died.all? { |event| event["reason"] == "hung" } }
+  must("kill them with reason hung: #{died}") { died.all? { |event| event["reason"] == "hung" } }
   swarm.await("node_ready", times: 9)
   nodes = swarm.status("stuck")["nodes"]
-  must("leave their neighbour alone") { nodes[4]["restarts"].zero? && !nodes[4]["last_hang"] }
-  must("remember the last hang of each: #{nodes[0]["last_hang"]}") do
+  must("leave the fifth node alone") { nodes[4]["restarts"].zero? && !nodes[4]["last_hang"] }
+  must("show the last hang of each node: #{nodes[0]["last_hang"]}") do
     nodes.first(4).all? do |node|
       node["last_hang"].values_at("reason", "in_flight") == ["hung", ["job #{node["id"]}"]]
     end
   end
   seconds = died.map do |event|
-    told = hung[event["node"]]
-    (event["mono"] - told["mono"] + told["beat_age"]).round(3)
+    report = hung[event["node"]]
+    (event["mono"] - report["mono"] + report["beat_age"]).round(3)
   end
   puts "seconds from the last beat to the end, of 1 + 10: #{seconds}"
   must("stop with 0") { swarm.stop.exitstatus.zero? }

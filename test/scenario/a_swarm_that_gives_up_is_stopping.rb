@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# A swarm that stops on its own, after a crash loop or when all work is done, is stopping in every
-# respect as one that got TERM: it logs `swarm_stopping` with the reason, status says so, changes
-# are refused, and a mold that dies meanwhile isn't started again. A first TERM forces nothing then.
+# A swarm that stops after a crash loop, or because all work is done, behaves as after TERM. It logs
+# `swarm_stopping` with the reason, its status is `stopping`, and changes are refused. A mold that
+# dies meanwhile isn't replaced. A first TERM forces nothing.
 require_relative "scenario"
 
-# Node 1 waits at its end for the file `held`.
+# Node 1 waits for the file `held` before it exits.
 SOURCE = <<~RUBY
   Skep.swarm "giving", nodes: 2, max_restarts: 2, on_crash_loop: :stop do |swarm|
     swarm.work do |node|
@@ -22,9 +22,9 @@ Scenario.play do
   mold = swarm.await("mold_ready")["pid"]
   swarm.await("crash_loop")
   stopping = swarm.await("swarm_stopping", seconds: 5)
-  must("say why: #{stopping}") { stopping["reason"] == "gave_up" }
+  must("publish the reason: #{stopping}") { stopping["reason"] == "gave_up" }
   state = swarm.status("giving")["state"]
-  must("be stopping, not #{state}") { state == "stopping" }
+  must("have the state stopping, not #{state}") { state == "stopping" }
   [%w[scale giving 3], %w[restart giving], %w[reload giving]].each do |command|
     why = swarm.skep(*command)
     must("refuse #{command}: #{why}") { why.to_s.include?("it isn't running") }
@@ -34,7 +34,7 @@ Scenario.play do
   swarm.signal(:TERM)
   must("answer after the TERM") { swarm.status("giving")["state"] == "stopping" }
 
-  File.open("#{swarm.directory}/held", "w", &:close) # once it reads
+  File.open("#{swarm.directory}/held", "w", &:close) # once the node reads
   ended = swarm.wait
   must("end with 4: #{ended}; #{swarm.account}") { ended.exitstatus == 4 }
   must("force nothing") { swarm.events.none? { |event| event["event"] == "swarm_forced" } }
@@ -46,5 +46,5 @@ Scenario.play do
   RUBY
   ended = done.wait
   reason = done.events.find { |event| event["event"] == "swarm_stopping" }&.fetch("reason")
-  must("say that all is done: #{reason}, #{ended}") { [reason, ended.exitstatus] == ["done", 0] }
+  must("publish the reason done: #{reason}, #{ended}") { [reason, ended.exitstatus] == ["done", 0] }
 end

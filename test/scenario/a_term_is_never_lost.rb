@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# TERM at any moment of a boot, a fork or a hook: the swarm ends, with 0, and nothing is left. Then
-# TERM straight to nodes inside their boot. (ROUNDS=n for more moments.)
+# TERM at any moment of a boot, a fork or a hook ends the swarm with 0, and no process is left. Then
+# nodes get TERM within on_boot. (ROUNDS=n for more moments.)
 require_relative "scenario"
 
 Scenario.play do
@@ -12,8 +12,8 @@ Scenario.play do
       swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
-  # Ruby itself, before it has read a line of anybody's,
-  # loses one TERM in twenty (docs/reference/signals.md): begin at our first line.
+  # Before its first line of code, Ruby itself loses one TERM in twenty
+  # (docs/reference/signals.md): each round begins at the first line.
   first_line = "%w[TERM INT].each { |name| trap(name) { exit!(0) } }; " \
                "$stdout.syswrite(\"first line\\n\")"
   random = Random.new(Integer(ENV.fetch("SEED", "1")))
@@ -23,9 +23,9 @@ Scenario.play do
     at = Skep::OS.now + (moment = 0.25 * random.rand)
     swarm.read(at) while Skep::OS.now < at
     status = swarm.stop
-    must("end by TERM at #{moment.round(3)} s, round #{round}: " \
+    must("exit with 0 after TERM at #{moment.round(3)} s, round #{round}: " \
          "#{status.inspect}; #{swarm.account}") { status.exitstatus == 0 }
-    gone(swarm.nodes)
+    await_exit(swarm.nodes)
     swarm.close
     swarms.clear
   end
@@ -37,7 +37,7 @@ Scenario.play do
     end
   RUBY
   ends = swarm.await(GONE, times: 5)
-  must("hear a TERM within on_boot: #{swarm.account}") do
+  must("exit with 0 after TERM within on_boot: #{swarm.account}") do
     ends.all? { |event| event["exit_status"] == 0 }
   end
   must("stop with 0") { swarm.stop.exitstatus == 0 }

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# refork_after: a node that has done so much work becomes the mold, and those forked from it find
-# what it has warmed. Nodes stay ready all the while; the death of the warm mold costs none of them,
-# as another is booted from the file. What can't be carried across a fork (here a connection, then a
-# thread) makes a node unfit: it is told of once, and the swarm works on.
+# With refork_after, a node that has processed enough becomes the mold, and new nodes inherit what
+# it has warmed. All slots stay ready. If the warm mold dies, its nodes continue, and another mold
+# boots from the file. A node with a connection or a thread is unfit: that is logged once, and the
+# swarm continues.
 require_relative "scenario"
 
 WARM = <<~RUBY
@@ -17,7 +17,7 @@ WARM = <<~RUBY
       node.ready!
       until node.stopping?
         CACHE[CACHE.size] = "x" * 100
-        node.processed if node.mold.zero? # one refork, and no other on its heels
+        node.processed if node.mold.zero? # one refork only
         node.wait(0.005)
       end
     end
@@ -34,13 +34,13 @@ Scenario.play do
   became = swarm.await("node_became_mold")
   swarm.await("refork_finished")
   nodes = swarm.status("warm")["nodes"]
-  must("fork all from it: #{nodes}") { nodes.map { |node| node["mold"] }.uniq == [1] }
+  must("fork all nodes from it: #{nodes}") { nodes.map { |node| node["mold"] }.uniq == [1] }
   warmed = swarm.events.select { |event| event["event"] == "begins" && event["mold"] == 1 }
-  must("give them what is warm: #{warmed}") do
+  must("let them inherit the cache: #{warmed}") do
     warmed.size == 3 && warmed.all? { |event| event["cached"] >= 30 }
   end
-  must("run on_exit before that") { File.exist?("#{swarm.directory}/exit.#{became["pid"]}") }
-  must("keep three ready: #{swarm.least_ready(3)}") { swarm.least_ready(3) == 3 }
+  must("run on_exit in the node first") { File.exist?("#{swarm.directory}/exit.#{became["pid"]}") }
+  must("keep three nodes ready: #{swarm.least_ready(3)}") { swarm.least_ready(3) == 3 }
 
   mold = swarm.await("mold_ready") { |event| event["mold"] == nodes.first["mold"] }
   before = swarm.status("warm")["nodes"].map { |node| node["pid"] }
@@ -48,15 +48,15 @@ Scenario.play do
   swarm.await("mold_ready") { |event| event["mold"] > mold["mold"] }
   died = swarm.events.select { |event| GONE.include?(event["event"]) }
   lost = died.reject { |event| event["reason"] == "refork" }
-  must("lose no node by it: #{lost}") { (before & lost.map { |event| event["pid"] }).empty? }
+  must("lose no node by this: #{lost}") { (before & lost.map { |event| event["pid"] }).empty? }
   must("stop with 0") { swarm.stop.exitstatus == 0 }
 
   { CONNECTION => /connect/, THREAD => /thread/ }.each do |more, why|
     swarm = run_swarm(format(WARM, more:))
     failed = swarm.await("refork_failed")
-    must("say why not: #{failed}") { failed["error"].match?(why) }
+    must("publish the reason: #{failed}") { failed["error"].match?(why) }
     swarm.await("node_replaced")
-    must("work on, with a warning only once") do
+    must("continue, after one warning") do
       nodes = swarm.status("warm")["nodes"]
       nodes.map { |node| node.values_at("state", "mold") } == [["ready", 0]] * 3 &&
         swarm.events.one? { |event| event["event"] == "refork_started" }

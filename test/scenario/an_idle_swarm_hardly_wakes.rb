@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Processes that have nothing to do wake at most three times a liveness_timeout: nodes that wait,
-# spares, the helper, the mold, and the supervisor, however many nodes it has, whatever limits it
-# keeps, and from the first liveness_timeout on.
-# Counted from the kernel's own count of how often each thread gave up the processor by itself.
+# Idle processes wake at most three times per liveness_timeout: waiting nodes, spares, the helper,
+# the mold and the supervisor. This holds for any number of nodes, with any limits, and from the
+# first liveness_timeout on. The kernel's voluntary context switches of each thread are the
+# wake-ups.
 require_relative "scenario"
 
 TIMEOUT = 6.0
@@ -22,7 +22,7 @@ SOURCE = <<~RUBY
   end
 RUBY
 
-# How often each thread of a process has given up the processor, by what it is called.
+# Returns the voluntary context switches of all threads of a process.
 WAKES = lambda do |pid|
   Dir.glob("/proc/#{pid}/task/*/status").sum do |path|
     File.read(path)[/^voluntary_ctxt_switches:\s+(\d+)/, 1].to_i
@@ -36,17 +36,17 @@ Scenario.play do
     ready = swarm.await("node_ready", times: 13) # the helper is one
     ready += swarm.await("spare_ready", times: options[/spares: (\d)/, 1].to_i)
     ready.each { |event| pids["node #{event["node"]}"] = event["pid"] }
-    swarm.follow_for(TIMEOUT) # what booting has left to do
+    swarm.follow_for(TIMEOUT) # until work that is left over from the boot is done
 
     before = pids.transform_values(&WAKES)
     began = Skep::OS.now
     swarm.follow_for(PERIODS * TIMEOUT)
     periods = (Skep::OS.now - began) / TIMEOUT
-    wakes = pids.to_h { |who, pid| [who, WAKES.call(pid) - before[who]] }
+    wakes = pids.to_h { |process, pid| [process, WAKES.call(pid) - before[process]] }
     puts "#{name}: wake-ups in #{periods.round(2)} liveness_timeouts: #{wakes}"
-    most = (3 * periods).ceil + 1 # one may be under way
+    most = (3 * periods).ceil + 1 # one may be in progress
     must("wake at most #{most} times") { wakes.each_value.max <= most }
-    must("find nobody hung") { swarm.events.none? { |event| event["event"] == "node_hung" } }
+    must("report no node as hung") { swarm.events.none? { |event| event["event"] == "node_hung" } }
     must("stop with 0") { swarm.stop.exitstatus.zero? }
   end
 end

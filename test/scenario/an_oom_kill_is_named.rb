@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# In a control group that is too small the kernel ends the node that takes most; its end is told as
-# an OOM kill, and a kill by hand isn't. Skipped where no control group can be made.
+# In a control group that is too small the kernel kills the node that uses most memory. skep reports
+# that death as an OOM kill, but not a kill by hand. Skipped if no control group can be created.
 require_relative "scenario"
 require_relative "support/small_group"
 
@@ -22,15 +22,17 @@ Scenario.play do
     end
   RUBY
   died = swarm.await(GONE)
-  must("name the OOM kill: #{died}") do
+  must("report the OOM kill as one: #{died}") do
     died["node"].zero? && died["signal"] == "KILL" && died["reason"] == "oom"
   end
   swarm.await("node_ready", times: 3)
-  must("show it in status") do
+  must("show the OOM kill in the status") do
     swarm.status("greedy")["nodes"][0]["last_exit"]["reason"] == "oom"
   end
   swarm.kill(swarm.status("greedy")["nodes"][1]["pid"])
   died = swarm.await(GONE)
-  must("not name a kill by hand so: #{died}") { died["node"] == 1 && died["reason"].nil? }
+  must("not report a kill by hand as an OOM kill: #{died}") do
+    died["node"] == 1 && died["reason"].nil?
+  end
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
 end

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-# `skep upgrade`: the supervisor goes on as another program, the newer skep that asks for it, with
-# the same pid, name, socket, molds, nodes, spares, helper, and all that was known of them. Twenty
-# times over nothing of it changes, and no descriptor is left. What a supervisor does it does after
-# that, too: deaths are answered, it restarts, reloads, stops; and its death ends all.
+# `skep upgrade`: the supervisor continues as a newer skep, with the same pid, name, socket, molds,
+# nodes, spares, helper and records of them. Twenty upgrades change none of that and leak no
+# descriptor. Afterwards the supervisor still replaces dead nodes, restarts, reloads and stops. Its
+# death ends all processes.
 require_relative "scenario"
 
 UPGRADED = <<~'RUBY'
   Skep.swarm "upgraded", nodes: 3, spares: 1, max_restarts: 1_000 do |swarm|
-    swarm.on(:node_died) { |facts| File.write("#{__dir__}/told", facts["pid"].to_s) }
+    swarm.on(:node_died) { |facts| File.write("#{__dir__}/reported", facts["pid"].to_s) }
     swarm.work do |node|
       node.ready!
       turns = 0
@@ -21,7 +21,7 @@ UPGRADED = <<~'RUBY'
   end
 RUBY
 
-# A copy of skep that says it is of another version.
+# Returns the program of a copy of skep with another version.
 def newer(directory, version)
   root = File.expand_path("../..", __dir__)
   Dir.mkdir(copy = File.join(directory, version))
@@ -31,12 +31,12 @@ def newer(directory, version)
 end
 
 def upgrade(swarm, skep)
-  said, status = Open3.capture2e({ "SKEP_RUN_DIR" => swarm.directory }, RbConfig.ruby, skep,
-                                 "upgrade")
-  status.success? ? said : raise(Scenario::Failed, "it must upgrade: #{said}; #{swarm.account}")
+  output, status = Open3.capture2e({ "SKEP_RUN_DIR" => swarm.directory }, RbConfig.ruby, skep,
+                                   "upgrade")
+  status.success? ? output : raise(Scenario::Failed, "it must upgrade: #{output}; #{swarm.account}")
 end
 
-# What must stay, of each node by its id.
+# Returns the facts of each node, by its id, that an upgrade must keep.
 def kept(swarm)
   swarm.status("upgraded")["nodes"].to_h do |node|
     [node["id"], node.values_at("pid", "mold", "state", "restarts", "deaths", "last_exit")]
@@ -45,20 +45,22 @@ end
 
 def done(swarm) = swarm.status("upgraded")["nodes"].sum { |node| node["work"]["done"] }
 def descriptors(swarm) = Dir.children("/proc/#{swarm.pid}/fd").size
-def family(swarm) = File.read("/proc/#{swarm.pid}/task/#{swarm.pid}/children").split.map(&:to_i)
+def children(swarm) = File.read("/proc/#{swarm.pid}/task/#{swarm.pid}/children").split.map(&:to_i)
 
 def kill_one(swarm, slot)
   victim = swarm.status("upgraded")["nodes"][slot]["pid"]
   swarm.kill(victim)
-  must("answer a death; #{swarm.account}") do
+  must("replace a killed node; #{swarm.account}") do
     swarm.await(GONE) { |event| event["pid"] == victim } && complete(swarm)
   end
-  told = "#{swarm.directory}/told"
-  swarm.follow("the helper is told") { File.exist?(told) && File.read(told) == victim.to_s }
+  report = "#{swarm.directory}/reported"
+  swarm.follow("the helper gets node_died") do
+    File.exist?(report) && File.read(report) == victim.to_s
+  end
 end
 
 def complete(swarm)
-  swarm.follow("all are back") do
+  swarm.follow("all nodes are back") do
     states = swarm.status("upgraded")["nodes"].map { |node| node["state"] }.tally
     states["ready"] == 3 && states["spare"] == 1
   end
@@ -74,30 +76,34 @@ Scenario.play do
   swarm.await("spare_ready")
   kill_one(swarm, 1)
   feed = swarm.follow_socket("upgraded")
-  before, molds, up = kept(swarm), family(swarm), swarm.status("upgraded")["uptime"]
+  before, molds, up = kept(swarm), children(swarm), swarm.status("upgraded")["uptime"]
 
-  said = upgrade(swarm, new)
-  must("say what it is now: #{said}") do
-    said == "pid #{swarm.pid}: skep 99.9 (ruby #{RUBY_VERSION})\n"
+  output = upgrade(swarm, new)
+  must("print the new version: #{output}") do
+    output == "pid #{swarm.pid}: skep 99.9 (ruby #{RUBY_VERSION})\n"
   end
-  told = swarm.await("upgrade_finished")
-  must("tell it: #{told}") { told.values_at("skep", "from") == ["99.9", Skep::VERSION] }
+  finished = swarm.await("upgrade_finished")
+  must("publish both versions: #{finished}") do
+    finished.values_at("skep", "from") == ["99.9", Skep::VERSION]
+  end
   status = swarm.status("upgraded")
-  must("be the new one: #{status}") { status.values_at("pid", "skep") == [swarm.pid, "99.9"] }
-  must("be as old as before") { status["uptime"] >= up }
-  held = descriptors(swarm)
+  must("show the new version in the status: #{status}") do
+    status.values_at("pid", "skep") == [swarm.pid, "99.9"]
+  end
+  must("keep its uptime") { status["uptime"] >= up }
+  usual = descriptors(swarm)
   19.times { upgrade(swarm, new) }
-  must("know its nodes as before: #{before} #{kept(swarm)}") { kept(swarm) == before }
-  must("have the same children") { family(swarm) == molds }
-  swarm.follow("no descriptor is left: #{held}") { descriptors(swarm) == held }
+  must("keep the facts of its nodes: #{before} #{kept(swarm)}") { kept(swarm) == before }
+  must("keep the same children") { children(swarm) == molds }
+  swarm.follow("no descriptor leaks: #{usual}") { descriptors(swarm) == usual }
   worked = done(swarm)
-  must("let them work on") { swarm.follow("they do") { done(swarm) > worked } || true }
+  must("let nodes work on") { swarm.follow("work continues") { done(swarm) > worked } || true }
 
   names = []
-  swarm.follow("those who follow are told") do
+  swarm.follow("the event stream has all upgrades") do
     names.concat(feed.read.map { |event| event["event"] }).count("upgrade_finished") == 20
   end
-  must("keep those who follow: #{names.tally}") do
+  must("keep the event stream open: #{names.tally}") do
     feed.lost.zero? && !feed.ended?
   end
   feed.close
@@ -110,20 +116,20 @@ Scenario.play do
 
   kill_one(swarm, 0)
   must("restart") { swarm.skep("restart").nil? && complete(swarm) }
-  must("reload: from the new skep") { swarm.skep("reload").nil? && complete(swarm) }
-  swarm.follow("the old mold has gone: before there is no upgrade") { family(swarm).one? }
+  must("reload with the new skep") { swarm.skep("reload").nil? && complete(swarm) }
+  swarm.follow("the old mold has exited: no upgrade starts before") { children(swarm).one? }
   upgrade(swarm, new)
   kill_one(swarm, 2)
   must("scale") { swarm.skep("scale", "2").nil? }
-  swarm.follow("one has gone") { swarm.status("upgraded")["nodes"].size == 3 }
+  swarm.follow("one node has exited") { swarm.status("upgraded")["nodes"].size == 3 }
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
 
   last = run_swarm(UPGRADED)
   last.await("node_ready", times: 4)
   last.await("spare_ready")
   upgrade(last, new)
-  molds = family(last)
+  molds = children(last)
   nodes = last.status("upgraded")["nodes"].map { |node| node["pid"] }
   last.signal(:KILL)
-  gone([*molds, *nodes])
+  await_exit([*molds, *nodes])
 end

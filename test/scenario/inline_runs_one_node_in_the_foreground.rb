@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# skep run --inline FILE: no fork, the same signals, the same hooks.
+# `skep run --inline FILE`: one process without a fork, with the same signals and the same hooks.
 require_relative "scenario"
 
 Scenario.play do
@@ -13,19 +13,19 @@ Scenario.play do
     end
   RUBY
   swarm = run_swarm(source, arguments: ["--inline"])
-  must("work in the very process") { swarm.await("booted")["pid"] == swarm.pid }
+  must("run the node in its own process") { swarm.await("booted")["pid"] == swarm.pid }
   swarm.await("node_ready")
   must("have no child") { File.read("/proc/#{swarm.pid}/task/#{swarm.pid}/children").empty? }
   swarm.signal(:TTIN)
-  must("show backtraces") { swarm.await("node_backtraces")["threads"].any? }
-  must("end with 0 at TERM") { swarm.stop.exitstatus == 0 && swarm.await("left")["node"].zero? }
+  must("log backtraces on TTIN") { swarm.await("node_backtraces")["threads"].any? }
+  must("end with 0 on TERM") { swarm.stop.exitstatus == 0 && swarm.await("left")["node"].zero? }
 
   failing = run_swarm(source, arguments: ["--inline"], env: { "FAIL" => "1" })
   failing.await("node_ready")
-  must("end with 1 when the work raises, and show where") do
+  must("end with 1 when the work raises, and print the error") do
     failing.stop.exitstatus == 1 && failing.stderr.include?("late (RuntimeError)")
   end
-  must("refuse a bad file with a sentence") do
+  must("refuse a bad file with one sentence") do
     bad = run_swarm("Skep.swarm('a') { }", arguments: ["--inline"])
     bad.wait.exitstatus == 78 && bad.stderr.lines.size == 1 &&
       bad.stderr.include?("has no work")

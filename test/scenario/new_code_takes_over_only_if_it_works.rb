@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# HUP, or `skep reload`: a new mold loads the file as it is now beside the old one, one node of it
-# shows whether that works, then the others roll over. Whatever is wrong with the new code, the old
-# one works on, and says why.
+# HUP, or `skep reload`: a new mold loads the current file beside the old one. It first starts one
+# canary node; if that boots, the other nodes are replaced. If the new code fails, the old nodes
+# continue, and the supervisor reports why.
 require_relative "scenario"
 
 CODE = <<~RUBY
@@ -31,8 +31,8 @@ def fails(swarm, why, **code)
   write(swarm, 0, **code)
   swarm.signal(:HUP)
   failed = swarm.await("reload_failed")
-  must("say #{why}: #{failed["error"]}") { failed["error"].match?(why) }
-  must("leave the old nodes as they are") { pids(swarm) == before && ready?(swarm) }
+  must("report #{why}: #{failed["error"]}") { failed["error"].match?(why) }
+  must("keep the old nodes") { pids(swarm) == before && ready?(swarm) }
 end
 
 Scenario.play do
@@ -59,13 +59,13 @@ Scenario.play do
   fails(swarm, /2 works now, not 1/, before: two_works)
 
   write(swarm, 3)
-  must("reload by command") { swarm.skep("reload", "code").nil? }
-  must("run it") do
+  must("reload by a command") { swarm.skep("reload", "code").nil? }
+  must("run the newest code") do
     swarm.await("runs", times: 3) { |event| event["version"] == 3 } && ready?(swarm)
   end
 
   swarm.kill(pids(swarm).first)
-  must("boot the next one from the new code") do
+  must("boot a replacement from the new code") do
     swarm.await("runs") { |event| event["version"] == 3 }
   end
   must("stop with 0") { swarm.stop.exitstatus == 0 }

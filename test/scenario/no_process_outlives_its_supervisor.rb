@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
-# SIGKILL to the supervisor: every node goes, whatever it is doing then, and so do the mold, the
-# helper and what each of them has started. The healthy finish their batch and end with 3.
+# After SIGKILL to the supervisor every node ends, whatever it is doing. The mold, the helper and
+# all processes that these have started end, too. Healthy nodes finish their batch and exit with 3.
 require_relative "scenario"
 
 SOURCE = HANG + <<~'RUBY'
-  # A child of the scenario, and one that is nobody's child any more.
+  # Starts a child and an orphan.
   def start_some = [spawn("sleep infinity"), `sleep infinity >/dev/null & echo $!`.to_i]
 
-  def note(who, pids = start_some)
-    File.write("#{__dir__}/#{who}.#{$$}", [$$, *pids].join(" "))
+  def note(role, pids = start_some)
+    File.write("#{__dir__}/#{role}.#{$$}", [$$, *pids].join(" "))
   end
 
   NODES = 6
@@ -38,13 +38,13 @@ RUBY
 NODES = 6
 
 Scenario.play do
-  # Starts one, does it harm, and kills its supervisor.
+  # Starts a swarm, calls the block with it, and kills its supervisor.
   play = lambda do |what, options = "{}", &harm|
     place = Dir.mktmpdir("round", directory)
     File.chmod(0o1777, directory, place) # another user's nodes write there too
     swarm = run_swarm("OPTIONS = #{options}\n#{SOURCE}", in_directory: place)
     nodes = swarm.await("here", times: NODES).to_h { |event| [event["node"], event["pid"]] }
-    swarm.follow("#{what}: the helper's word") do
+    swarm.follow("#{what}: the helper's note") do
       Dir.glob("#{swarm.directory}/helper.*").any? { |path| File.read(path).split.size == 3 }
     end
     harm&.call(swarm, nodes)
@@ -53,11 +53,13 @@ Scenario.play do
     swarm.signal(:KILL)
     notes = Dir.glob("#{swarm.directory}/*.*").grep(/\.\d+\z/)
     all = notes.flat_map { |path| File.read(path).split }
-    must("#{what}: know of 3 for each of #{NODES + 2}: #{all}") { all.size >= 3 * (NODES + 2) }
-    gone(all.map(&:to_i) - [0]) # 0: killed before it had said its number
-    must("#{what}: let the healthy finish") { File.exist?("#{swarm.directory}/finished") }
+    must("#{what}: have noted 3 processes for each of #{NODES + 2}: #{all}") do
+      all.size >= 3 * (NODES + 2)
+    end
+    await_exit(all.map(&:to_i) - [0]) # 0: killed before it had written its pid
+    must("#{what}: let the healthy node finish") { File.exist?("#{swarm.directory}/finished") }
     status = healthy.wait(timeout: 0)
-    must("#{what}: end with 3 where the kernel tells: #{status.inspect}") do
+    must("#{what}: end the node with 3, if the status is known: #{status.inspect}") do
       status.exitstatus.nil? || status.exitstatus == 3
     end
     healthy.close

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# SKEP_<OPTION> sets an option over the swarm file's value; the command line has the last word. A
-# bad value is one sentence that names the variable, for `skep run` and for `skep check`.
+# SKEP_<OPTION> overrides the swarm file's value; the command line overrides both. For a bad value
+# `skep run` and `skep check` print one sentence that names the variable.
 require_relative "scenario"
 
 SOURCE = <<~RUBY
@@ -13,12 +13,12 @@ RUBY
 Scenario.play do
   swarm = run_swarm(SOURCE, env: { "SKEP_NODES" => "3", "SKEP_LIVENESS_TIMEOUT" => "60" })
   swarm.await("node_ready", times: 3)
-  must("have the variable's nodes") { swarm.status("set")["nodes"].size == 3 }
+  must("take the number of nodes from the variable") { swarm.status("set")["nodes"].size == 3 }
   must("end with 0") { swarm.stop.exitstatus == 0 }
 
   flagged = run_swarm(SOURCE, env: { "SKEP_NODES" => "3" }, arguments: ["--nodes", "2"])
   flagged.await("node_ready", times: 2)
-  must("have the flag's nodes") { flagged.status("set")["nodes"].size == 2 }
+  must("take the number of nodes from the flag") { flagged.status("set")["nodes"].size == 2 }
   must("end with 0 again") { flagged.stop.exitstatus == 0 }
 
   sentence = /SKEP_NODES must be a whole number from 1 to 100000 \(got "many"\)$/
@@ -31,5 +31,7 @@ Scenario.play do
   _, err, status = Open3.capture3({ "SKEP_NODES" => "many" }, RbConfig.ruby,
                                   Scenario::RunningSwarm::SKEP, "check",
                                   "#{bad.directory}/swarm.rb")
-  must("be checked: #{err}") { status.exitstatus == 78 && err.match?(sentence) }
+  must("fail skep check with the same sentence: #{err}") do
+    status.exitstatus == 78 && err.match?(sentence)
+  end
 end

@@ -1,19 +1,19 @@
 # frozen_string_literal: true
 
-# TSTP: every node takes no more, and stays.
-# TTIN: the backtraces of every thread of every node are in the log.
+# TSTP: every node takes no more work, and keeps running.
+# TTIN: the log has the backtraces of every thread of every node.
 require_relative "scenario"
 
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
     Skep.swarm "quiet", nodes: 2 do |swarm|
       swarm.work do |node|
-        begun = Queue.new # a thread that hasn't begun isn't anywhere yet
+        begun = Queue.new # a thread that hasn't begun has no backtrace
         Thread.new { begun << true && IO.select(nil, nil, nil, 3600) }.name = "side"
         begun.pop
         node.ready!
         node.wait until node.quiet?
-        node.event(:told_quiet)
+        node.event(:became_quiet)
         node.wait until node.stopping?
       end
     end
@@ -21,17 +21,17 @@ Scenario.play do
   swarm.await("node_ready", times: 2)
   swarm.signal(:TTIN)
   traces = swarm.await("node_backtraces", times: 2)
-  must("show every thread: #{traces}") do
+  must("log every thread: #{traces}") do
     traces.all? do |event|
       (event["threads"].map { |thread| thread["name"] } & %w[main side skep.control]).size == 3
     end
   end
-  must("show where they are") do
+  must("log a backtrace of each thread") do
     traces.all? { |event| event["threads"].all? { |thread| thread["backtrace"].any? } }
   end
   swarm.signal(:TSTP)
-  swarm.await("told_quiet", times: 2)
-  must("show quiet nodes in status") do
+  swarm.await("became_quiet", times: 2)
+  must("show quiet nodes in the status") do
     swarm.status("quiet")["nodes"].map { |node| node["state"] } == %w[quiet quiet]
   end
   must("stop with 0") { swarm.stop.exitstatus == 0 }

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# What scenarios share. A scenario is a whole program: it starts real swarms, does them harm, and
-# its exit code is the verdict: 0 passed, 77 skipped, anything else failed. Files of this folder
-# whose name isn't `scenario.rb` are run by `rake scenario`.
+# The base of all scenarios. A scenario is a whole program: it starts real swarms and makes things
+# fail. Its exit code is the verdict: 0 passed, 77 skipped, anything else failed. `rake scenario`
+# runs all files of this folder but `scenario.rb`.
 #
 #   require_relative "scenario"
 #   Scenario.play do
@@ -24,14 +24,14 @@ require "json"
 require "open3"
 require "tmpdir"
 
-# A swarm whose nodes wait until they are told to stop.
+# A swarm whose nodes wait until they are asked to stop.
 IDLE = <<~RUBY
   Skep.swarm "idle", nodes: 3, max_restarts: 1_000_000 do |swarm|
     swarm.work { |node| node.ready!; node.wait until node.stopping? }
   end
 RUBY
 
-# For a swarm's source: `hang` blocks for ever in C with the GVL, as a mutex is locked twice.
+# For a swarm's source: `hang` locks a mutex twice, which blocks forever in C and keeps the GVL.
 HANG = <<~'RUBY'
   require "fiddle"
 
@@ -45,7 +45,7 @@ HANG = <<~'RUBY'
 
 RUBY
 
-# The events of a node's end, whether it was asked for or not.
+# The events of a node's exit, expected or not.
 GONE = %w[node_died node_exited].freeze
 
 class Scenario
@@ -56,7 +56,7 @@ class Scenario
   end
 
   SECONDS = 30.0 # times Patience
-  SKIPPED = 77 # as of Automake's tests
+  SKIPPED = 77 # as in Automake's tests
 
   # A `skep run` that the scenario started, followed by its log.
   class RunningSwarm
@@ -64,8 +64,8 @@ class Scenario
 
     attr_reader :pid, :events, :lines, :directory
 
-    # skep: the program, where it isn't the checkout's. named: whether the command line names the
-    # file; otherwise it runs in the directory, and finds swarm.rb there.
+    # skep: the program, if it isn't the checkout's. named: false runs `skep run` without a file in
+    # the directory, where it finds swarm.rb.
     def initialize(source, directory, arguments: [], env: {}, before: nil, under: [], skep: SKEP,
                    named: true)
       @skep = skep
@@ -81,8 +81,8 @@ class Scenario
             chdir: (directory unless named) || Dir.pwd)
     end
 
-    # The next event of that name, or of one of these, that satisfies the block and was not awaited
-    # yet; fails at the deadline.
+    # Returns the next event with this name, or one of these names, that satisfies the block and was
+    # not awaited before. Fails at the deadline.
     def await(name, times: 1, seconds: SECONDS, &block)
       seconds = Patience.of(seconds)
       deadline = Skep::OS.now + seconds
@@ -96,8 +96,8 @@ class Scenario
       end
     end
 
-    # Follows the log until the block is true, looking at each line and a few times a second;
-    # fails at the deadline. what: a sentence, or a block that makes it then.
+    # Follows the log until the block returns true; calls it after each line and every 0.2 s.
+    # Fails at the deadline. what: a sentence, or a block that returns one.
     def follow(what, seconds: SECONDS)
       seconds = Patience.of(seconds)
       deadline = Skep::OS.now + seconds
@@ -111,7 +111,7 @@ class Scenario
       end
     end
 
-    # Follows the log for so long, whatever happens.
+    # Follows the log for so many seconds.
     def follow_for(seconds)
       deadline = Skep::OS.now + seconds
       nil while read(deadline)
@@ -128,7 +128,7 @@ class Scenario
       wait(seconds:)
     end
 
-    # Its end, as a Process::Status.
+    # Waits for its exit; returns the Process::Status.
     def wait(seconds: SECONDS)
       seconds = Patience.of(seconds)
       deadline = Skep::OS.now + seconds
@@ -143,21 +143,22 @@ class Scenario
       client(name).call("status").fetch("status")
     end
 
-    # The events once more, over the control socket; the caller's to close.
+    # Returns the events from the control socket; the caller closes them.
     def follow_socket(name)
       client(name).events
     end
 
     def client(name) = Skep::Control::Client.new(File.join(@directory, "#{name}.sock"))
 
-    # A command of skep's about it, such as ["scale", "4"]: nil if it was done, else what it said.
+    # Runs a command of skep on this swarm, such as ["scale", "4"]. Returns nil if it succeeded,
+    # else its output.
     def skep(*arguments)
-      said, status = Open3.capture2e({ "SKEP_RUN_DIR" => @directory }, RbConfig.ruby, @skep,
-                                     *arguments)
-      said unless status.success?
+      output, status = Open3.capture2e({ "SKEP_RUN_DIR" => @directory }, RbConfig.ruby, @skep,
+                                       *arguments)
+      output unless status.success?
     end
 
-    # How many nodes were ready at the least, from the moment when so many were until the stop.
+    # Returns the lowest number of ready nodes, from the moment when so many were ready to the stop.
     def least_ready(nodes)
       ready = []
       full = false
@@ -175,11 +176,11 @@ class Scenario
 
     def account
       facts = %w[event node pid signal message error]
-      told = events.last(15).map { |event| event.values_at(*facts).compact.join(" ") }
-      "#{"it has ended, " unless @pidfd.alive?}events: #{told}, stderr: #{stderr.lines.first(12)}"
+      last = events.last(15).map { |event| event.values_at(*facts).compact.join(" ") }
+      "#{"it has ended, " unless @pidfd.alive?}events: #{last}, stderr: #{stderr.lines.first(12)}"
     end
 
-    # The reader of its log goes.
+    # Closes the reader of its log.
     def stop_reading = @reader.close
 
     # Reads one more piece of the log; false at the end or the deadline.
@@ -236,7 +237,7 @@ class Scenario
     exit 1
   end
 
-  # Ends a process, or finds that it has ended just now.
+  # Kills a process, unless it has just ended, and waits for its exit.
   def self.kill(pidfd, group: false)
     pidfd.signal(:KILL, group:)
   rescue Errno::ESRCH
@@ -255,8 +256,8 @@ class Scenario
     clean_up
   end
 
-  # before: Ruby code for the supervisor's process to run before skep's own; under: a command that
-  # runs it; prepare: called with the directory.
+  # before: Ruby code that the supervisor's process runs before skep's own. under: a command that
+  # runs it. prepare: called with the directory.
   def run_swarm(source, in_directory: nil, prepare: nil, **how)
     place = in_directory ||
             File.join(directory, "swarm#{@count = @count.to_i + 1}").tap { |path| Dir.mkdir(path) }
@@ -264,8 +265,8 @@ class Scenario
     RunningSwarm.new(source, place, **how).tap { |swarm| swarms << swarm }
   end
 
-  # The skep of a copy that every user may read: the checkout may be in a folder that only its owner
-  # may enter. Opens this scenario's folder to all.
+  # Returns skep's program in a copy that every user may read: the checkout may be in a folder that
+  # only its owner may enter. Opens this scenario's folder to all users.
   def public_skep
     @public_skep ||= begin
       place = File.join(directory, "code").tap { |path| Dir.mkdir(path) }
@@ -278,12 +279,12 @@ class Scenario
 
   def swarms = @swarms ||= []
 
-  # Ends the scenario as skipped: what it shows doesn't exist here (another Ruby, no C extension).
+  # Ends the scenario as skipped: the feature doesn't exist here (another Ruby, no C extension).
   def skip(reason) = raise(Skipped, reason)
 
-  # Ends the scenario as skipped, or as failed where the machine promises to have this (Means).
+  # Ends the scenario as skipped, or as failed if the machine promises to have this (Means).
   def missing(what)
-    raise Failed, "this machine promises, and doesn't have: #{what}" if Means.promised?
+    raise Failed, "this machine lacks what it promises: #{what}" if Means.promised?
 
     skip(what)
   end
@@ -292,16 +293,16 @@ class Scenario
     raise Failed, "it must #{what}" unless yield
   end
 
-  # The pids of nodes that are ready, as far as the log was read.
-  def living(swarm)
+  # Returns the pids of the nodes that are ready, as far as the log was read.
+  def ready_pids(swarm)
     ready, gone = [%w[node_ready], GONE].map do |names|
       swarm.events.filter_map { |event| event["pid"] if names.include?(event["event"]) }
     end
     ready - gone
   end
 
-  # Waits for the end of processes that aren't ours.
-  def gone(pids, seconds: 10.0)
+  # Waits for the exit of processes that aren't children of this one.
+  def await_exit(pids, seconds: 10.0)
     seconds = Patience.of(seconds)
     pids.each do |pid|
       pidfd = Skep.pidfd(pid)
@@ -316,44 +317,44 @@ class Scenario
 
   def command_line(pid) = File.read("/proc/#{pid}/cmdline").tr("\0", " ")
 
-  # Waits until these have reaped every child of theirs that has ended: who just did isn't lost.
+  # Waits until these processes have reaped all their dead children.
   def no_zombie(swarm, parents)
     swarm.follow("no zombie is left") { zombies_of(parents).empty? }
   end
 
-  # Ended and not reaped, among the children of these.
+  # Returns the zombies among the children of these processes.
   def zombies_of(parents)
     Dir.glob("/proc/[0-9]*/stat").select do |path|
       state, parent = File.read(path).match(/\) (\S) (\d+)/)&.captures
       state == "Z" && parents.include?(parent.to_i)
-    rescue Errno::ENOENT, Errno::ESRCH # gone while we looked
+    rescue Errno::ENOENT, Errno::ESRCH # it has just ended
       false
     end
   end
 
-  # All that have a swarm's directory in the environment they were executed with: its supervisor,
-  # and whatever that has started.
+  # Returns the pids of all processes that have the swarm's directory in their environment: the
+  # supervisor and all that it has started.
   def started_by(swarm)
     Dir.glob("/proc/[0-9]*/environ").filter_map do |path|
       path[/\d+/].to_i if File.binread(path).include?("SKEP_RUN_DIR=#{swarm.directory}\0")
-    rescue SystemCallError # gone while we looked
+    rescue SystemCallError # it has just ended
       next
     end
   end
 
-  # Waits until none of these is left.
+  # Waits until no process of the swarm is left.
   def nothing_left(swarm, where = "at the end")
     deadline = Skep::OS.now + Patience.of(SECONDS)
     until (left = started_by(swarm)).empty?
-      must("leave nothing, not #{left}: #{where}") { Skep::OS.now < deadline }
-      gone(left.first(1))
+      must("leave no process, not #{left}: #{where}") { Skep::OS.now < deadline }
+      await_exit(left.first(1))
     end
   end
 
-  # The process that a mold has forked ahead; waits until there is one.
+  # Returns the process that a mold has forked ahead; waits until there is one.
   def preforked(swarm, mold)
     swarm.follow("a process forked ahead") { forked_ahead(mold).any? }
-    must("have one only: #{forked_ahead(mold)}") { forked_ahead(mold).one? }
+    must("fork only one process ahead: #{forked_ahead(mold)}") { forked_ahead(mold).one? }
     forked_ahead(mold).first
   end
 
@@ -361,18 +362,18 @@ class Scenario
     Dir.glob("/proc/[0-9]*/stat").select do |path|
       File.read(path)[/\) \S (\d+)/, 1].to_i == mold &&
         File.read(path.sub(/stat$/, "cmdline")).match?(/\Askep \S+ preforked /)
-    rescue Errno::ENOENT, Errno::ESRCH # gone while we looked
+    rescue Errno::ENOENT, Errno::ESRCH # it has just ended
       false
     end.map { |path| path[/\d+/].to_i }
   end
 
-  # From here on the next node takes a fork.
-  def spend_preforked(swarm, mold)
+  # Kills the process that was forked ahead, so that the next node needs a fork.
+  def kill_preforked(swarm, mold)
     swarm.kill(preforked(swarm, mold))
-    swarm.follow("none is ahead") { forked_ahead(mold).empty? }
+    swarm.follow("no process is forked ahead") { forked_ahead(mold).empty? }
   end
 
-  # Sets a soft limit of a running process, prlimit(1); returns what it was.
+  # Sets a soft limit of a running process with prlimit(1); returns the old value.
   def limit(pid, name, most)
     called = { "nofile" => "open files", "as" => "address space" }.fetch(name)
     before = File.read("/proc/#{pid}/limits")[/^Max #{called}\s+(\S+)/, 1]

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# What README.md and docs/getting_started.md say to type, typed as it stands: skep is built and
-# installed as a gem into a home of its own, where it needs no other; the programs are written into
-# an empty directory and run there, by hand and on a broker of their own. What they log there is
-# what the pages show.
+# Types the commands of README.md and docs/getting_started.md as they are. skep is built and
+# installed as a gem into an empty GEM_HOME, where it needs no other gem. The programs are written
+# into an empty directory and run there, by hand and on an embedded broker. Their logs match the
+# pages.
 require_relative "scenario"
 require_relative "support/new_user"
 require_relative "support/page"
@@ -21,21 +21,21 @@ ensure
   pidfd&.close
 end
 
-# Each event that the page shows is logged, with these fields.
+# Checks that each event that the page shows is logged, with its fields.
 def must_log(run, shown)
   events = shown.scan(/^… +[A-Z]+ +(\w+) /).flatten.tally
   events.each { |name, times| run.await(/ #{name} /, times:) }
   shown.scan(/ (\w+)=/).flatten.uniq.each do |field|
-    must("log #{field}, not:\n#{run.said}") { run.said.include?(" #{field}=") }
+    must("log #{field}, not:\n#{run.output}") { run.output.include?(" #{field}=") }
   end
 end
 
-# From the checkout to the command.
+# Builds and installs the gem from the checkout.
 def install(user)
   builder = user.builder
   (INSTALLS - INSTALLS.grep(/karafka-rdkafka/)).each { |command| builder.type(command) }
-  must("say what it is") { builder.type("skep --version").match?(/\Askep \d.* native\)/) }
-  must("help") { builder.type("skep --help").include?("skep help COMMAND") }
+  must("print its version") { builder.type("skep --version").match?(/\Askep \d.* native\)/) }
+  must("print its help") { builder.type("skep --help").include?("skep help COMMAND") }
   must("need no other gem") { user.installed.grep_v(/\Askep-/).empty? }
 end
 
@@ -49,16 +49,18 @@ def quick_start(user, run, steers)
   hello.await(/ node_ready /, times: 3)
   shown = steers.to_h { |command| [command[/\Askep (\w+)/, 1], typist.type(command)] }
   must("have these commands: #{shown.keys}") { shown.keys == %w[check status restart scale stop] }
-  must("check it") { shown["check"].include?("good to run") }
+  must("pass skep check") { shown["check"].include?("good to run") }
   must("show how a node ended") { shown["status"].include?("SIGKILL") }
   must("stop with 0") { hello.ended.exitstatus == 0 }
-  must("have scaled to three, not:\n#{hello.said}") { hello.said.match?(/ swarm_scaled .* to=3$/) }
+  must("have scaled to three, not:\n#{hello.output}") do
+    hello.output.match?(/ swarm_scaled .* to=3$/)
+  end
 end
 
-# The first line of a page's block is what to enter, the second the answer.
+# The block of the page has the line to enter, then the answer.
 def consume(user, page, command)
   run = user.typist(kafka: true).start(command)
-  run.await(/ node_assigned /, times: 2) # each of both, or the first one before the second comes
+  run.await(/ node_assigned /, times: 2) # one for each node, or two for the first
   message, answer = page.output(/^node 0 bills /).lines(chomp: true).last(2)
   run.enter(message)
   run.await(/^#{answer.sub("node 0", "node [01]")}$/)
@@ -77,13 +79,13 @@ Scenario.play do
   quick_start(user, run, steers)
   orders = consume(user, README, kafka)
   must_log(orders, README.output(/^node 0 bills /))
-  must("end well at Ctrl-C, not:\n#{orders.said}") { orders.interrupt.exitstatus == 0 }
+  must("end with 0 at Ctrl-C, not:\n#{orders.output}") { orders.interrupt.exitstatus == 0 }
 
   # The tutorial.
   TUTORIAL.programs.each { |name, source| user.write(name, source) }
   check, run, status, top, reload, scale, stop, broker, test = TUTORIAL.commands
   typist = user.typist
-  must("check it") { typist.type(check).include?("good to run") }
+  must("pass skep check") { typist.type(check).include?("good to run") }
   hello = typist.start(run)
   hello.await(/ node_ready /, times: 2)
   kill(ready(typist).first)
@@ -95,6 +97,6 @@ Scenario.play do
   orders = consume(user, TUTORIAL, broker)
   orders.enter(TUTORIAL.output(/"price"/).chomp)
   must_log(orders, TUTORIAL.output(/dead_lettered/))
-  must("end well at Ctrl-C, not:\n#{orders.said}") { orders.interrupt.exitstatus == 0 }
+  must("end with 0 at Ctrl-C, not:\n#{orders.output}") { orders.interrupt.exitstatus == 0 }
   must("pass its test") { user.typist(kafka: true).type(test).include?(" 0 failures, 0 errors") }
 end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What `skep status --json` prints matches docs/reference/status.schema.json: while a swarm boots,
-# while it works with a spare, after a node was killed, and while it is quiet.
+# The output of `skep status --json` matches docs/reference/status.schema.json: with a spare, after
+# a node was killed, and while the swarm is quiet.
 require_relative "scenario"
 require_relative "../support/json_schema"
 
@@ -35,7 +35,7 @@ Scenario.play do
   victim = before["nodes"].first
   swarm.kill(victim["pid"])
   swarm.await("spare_stepped_in")
-  swarm.await("node_died") # the spare needn't wait for it
+  swarm.await("node_died") # the spare doesn't wait for it
   after = valid(swarm, "after a kill")
   exit = after["nodes"].find { |node| node["id"] == victim["id"] }["last_exit"]
   must("have the signal of the last exit: #{exit}") { exit["signal"] == "KILL" }

@@ -3,11 +3,10 @@
 require "json"
 require "simulation/adapter"
 
-# What runs in the processes of the made-up machine: molds and nodes, as far as the supervisor can
-# tell them from real ones. Each does as its plan says, in its own time; what goes wrong comes from
-# the schedule (World#apply).
+# The programs of the simulated processes: molds and nodes that act on the supervisor like real
+# ones. Each follows its plan, with its own delays; faults come from the schedule (World#apply).
 module Simulation
-  # One that is spoken to over a channel.
+  # A program that communicates over a channel.
   class Actor
     attr_reader :process
 
@@ -19,7 +18,7 @@ module Simulation
       listen_to(socket)
     end
 
-    # It does nothing from here on, for so many seconds (nil: for good).
+    # Does nothing for so many seconds; nil: forever.
     def hang(seconds = nil)
       @hung = @hung_once = true
       later(seconds) { recover } if seconds
@@ -34,9 +33,9 @@ module Simulation
       wake
     end
 
-    def went_on = wake
+    def resumed = wake
 
-    # Its channel has something to read: it comes to that a moment later.
+    # Reads from its channel a moment later.
     def wake
       return if @waking || !awake?
 
@@ -47,19 +46,19 @@ module Simulation
       end
     end
 
-    def say(type, facts = {}, **how)
+    def post(type, facts = {}, **how)
       process.running? && !@channel.closed? && @channel.post(type, facts, **how)
     end
 
-    # What isn't a message at all.
-    def babble
-      @babbled = true
+    # Sends bytes that are no message.
+    def send_garbage
+      @sent_garbage = true
       process.running? && !@channel.closed? && @socket.sendmsg_nonblock("\0\0\0\4\1\0nonsense")
     rescue Errno::EPIPE
-      nil # nobody is there to be annoyed
+      nil # the supervisor has closed the channel
     end
 
-    def babbled? = @babbled ? true : false
+    def sent_garbage? = @sent_garbage ? true : false
     def close_channel = @channel.close
 
     private
@@ -75,7 +74,7 @@ module Simulation
       @kernel.after(seconds) { block.call if process.running? }
     end
 
-    # What it does itself, as long as nothing holds it.
+    # Calls the block later, unless it hangs or is stopped then; otherwise, when it continues.
     def act(seconds, &block)
       later(seconds) { awake? ? block.call : (@held ||= []) << block }
     end
@@ -111,16 +110,16 @@ module Simulation
     def latency = 0.000_1 + (@dice.rand * 0.001)
     def ready? = @ready
 
-    # It doesn't end when it is to.
-    def stay = @stays = true
+    # Ignores its release from now on.
+    def ignore_release = @ignores_release = true
 
-    # Another process was a node, and goes on as this mold.
+    # Called after a node has become this mold.
     def warm_up
       act(@plan[:warm]) { get_ready }
     end
 
     def child_ended(child)
-      return unless process.running? && child.announced # its birth is told before its end
+      return unless process.running? && child.announced # the fork is reported before the exit
       return @unreaped = [*@unreaped, child] unless awake?
 
       act(latency + @world.report_delay) { reap(child) }
@@ -132,7 +131,7 @@ module Simulation
       unreaped&.each { |child| child_ended(child) }
     end
 
-    def went_on
+    def resumed
       super
       recover unless hung?
     end
@@ -148,8 +147,8 @@ module Simulation
       when "load" then load(@world.mold_fault(:load))
       when "prepare" then act(@plan[:warm] + @world.slowness(:warm)) { warm_up_or_fail }
       when "fork" then fork_node(frame)
-      when "ping" then say("pong")
-      when "leave" then @released = true unless @stays
+      when "ping" then post("pong")
+      when "leave" then @released = true unless @ignores_release
       end
     end
 
@@ -160,8 +159,8 @@ module Simulation
         case fault
         when :die then process.exit(1)
         when :crash then process.die_of("SEGV")
-        when :refuse then say("refused", { "sentence" => "line 1: no", "exit_code" => 78 })
-        else say("loaded", @world.file)
+        when :refuse then post("refused", { "sentence" => "line 1: no", "exit_code" => 78 })
+        else post("loaded", @world.file)
         end
       end
     end
@@ -171,44 +170,44 @@ module Simulation
       when :never then nil
       when :die then process.exit(1)
       when :crash then process.die_of("SEGV")
-      when :refuse then say("refused", { "sentence" => "preload: no", "exit_code" => 75 })
+      when :refuse then post("refused", { "sentence" => "preload: no", "exit_code" => 75 })
       else get_ready
       end
     end
 
     def get_ready
       @ready = true
-      say("ready",
+      post("ready",
 { "seconds" => 0.1, "findings" => [], "warmup" => {}, "passes_on" => false, "slots" => 9 })
     end
 
-    # One after the other.
+    # Forks nodes one after the other.
     def fork_node(frame)
       @busy_until = [@busy_until, @kernel.now].max + @plan[:fork] + @world.slowness(:fork)
-      act(@busy_until - @kernel.now) { born(frame.facts, frame.ios.first) }
+      act(@busy_until - @kernel.now) { forked(frame.facts, frame.ios.first) }
     end
 
-    def born(birth, socket)
+    def forked(request, socket)
       if socket.nil? || @world.node_fork_failed?
         socket&.close
-        return say("fork_failed",
-{ "page_index" => birth["page_index"], "error" => "Resource temporarily unavailable" })
+        return post("fork_failed",
+{ "page_index" => request["page_index"], "error" => "Resource temporarily unavailable" })
       end
 
       child = @kernel.spawn(process)
-      Node.new(@world, child, socket.in_flight.receive.call(child), birth:, mold: self)
+      Node.new(@world, child, socket.in_flight.receive.call(child), request:, mold: self)
       socket.close
-      tell_of(birth, child)
+      report_fork(request, child)
     end
 
-    def tell_of(birth, child)
-      facts = { "page_index" => birth["page_index"], "pid" => child.pid }
+    def report_fork(request, child)
+      facts = { "page_index" => request["page_index"], "pid" => child.pid }
       handle = ProcessDescriptor.new(@kernel, process, child)
       act(0.000_1 + @world.slowness(:forked)) do
-        child.announced = say("forked", facts, lend: [handle])
+        child.announced = post("forked", facts, lend: [handle])
         child_ended(child) if child.zombie?
       end
-      @world.born(child.actor)
+      @world.forked(child.actor)
     end
 
     def reap(child)
@@ -219,13 +218,13 @@ module Simulation
       facts = { "page_index" => page_index, "pid" => child.pid, "exit_status" => status.exitstatus,
 "signal" => status.name }
       times = @world.reports
-      times.times { child.reported = say("exited", facts) }
+      times.times { child.reported = post("exited", facts) }
       process.exit(0) if @ended && process.children.none?(&:running?)
     end
 
     def channel_ended
       @ended = true
-      return if @stays
+      return if @ignores_release
       return process.exit(0) if @released || process.children.none?(&:running?)
 
       later(2.0) do
@@ -239,11 +238,11 @@ module Simulation
   class Node < Actor
     attr_reader :page_index, :slot, :mold, :number
 
-    def initialize(world, process, socket, birth:, mold:)
-      @birth = birth
-      @page_index = birth["page_index"]
-      @spare = birth["spare"]
-      @slot = birth["node"]
+    def initialize(world, process, socket, request:, mold:)
+      @request = request
+      @page_index = request["page_index"]
+      @spare = request["spare"]
+      @slot = request["node"]
       @mold = mold
       @number = world.count_node(label)
       @dice = world.dice(2, label.hash_key, @number)
@@ -258,29 +257,29 @@ module Simulation
       def hash_key = (kind * 1_000) + id
     end
 
-    def label = @label ||= Label.new(@spare ? 1 : (@birth["task"] ? 0 : 2), @slot || 0)
+    def label = @label ||= Label.new(@spare ? 1 : (@request["task"] ? 0 : 2), @slot || 0)
     def latency = 0.000_1 + (@dice.rand * 0.001)
     def spare? = @state == :spare
 
-    # What events call it.
+    # Returns its name in events.
     def place
       return "helper" if helper?
 
-      slot || "spare #{@birth["page_index"]}"
+      slot || "spare #{@request["page_index"]}"
     end
 
-    def helper? = !@spare && @birth["task"].nil?
+    def helper? = !@spare && @request["task"].nil?
 
-    # Does it do its slot's work?
+    # Returns true if it does its slot's work.
     def working?
-      @state == :working && process.running? && !process.dying? && !@deaf &&
+      @state == :working && process.running? && !process.dying? && !@channel_closed &&
         !@socket.endpoint.peer.shut?
     end
 
     def ready? = %i[working spare].include?(@state)
-    def deaf? = @deaf
-    def told_to_stop? = @stopping || @state == :stopping
-    def well? = ready? && awake? && !@deaf
+    def channel_closed? = @channel_closed
+    def asked_to_stop? = @stopping || @state == :stopping
+    def healthy? = ready? && awake? && !@channel_closed
     def stop_in(seconds) = @stop = seconds
 
     def boot(fault)
@@ -298,47 +297,47 @@ module Simulation
       end
     end
 
-    # Ends in its own time, saying so.
+    # Reports that it exits, and exits.
     def leave(status)
       return unless process.running?
 
-      say("leaving")
+      post("leaving")
       @state = :stopping
       act(0.001) { process.exit(status) }
     end
 
-    # It says that it ends, and doesn't.
+    # Reports that it exits, and doesn't.
     def leave_never
-      say("leaving")
+      post("leaving")
       @state = :stopping
       @stop = nil
     end
 
-    def be_deaf
-      @deaf = true
+    def drop_channel
+      @channel_closed = true
       close_channel
     end
 
-    def stay_when_told = @stop = nil
+    def ignore_stop = @stop = nil
 
-    def complain(reason)
+    def report_unhealthy(reason)
       return unless ready?
 
-      Adapter.ill(@world, self, true)
-      say("unhealthy", { "reason" => reason })
+      Adapter.unhealthy(@world, self, true)
+      post("unhealthy", { "reason" => reason })
     end
 
-    def be_well
-      Adapter.ill(@world, self, false)
-      say("healthy")
+    def report_healthy
+      Adapter.unhealthy(@world, self, false)
+      post("healthy")
     end
 
-    def hold(text) = Adapter.hold(@world, self, text)
+    def take_item(text) = Adapter.item(@world, self, text)
 
-    # It has got warm, and may be asked to become a mold.
-    def get_warm = say("warm")
+    # Reports that it is warm, so that it may be asked to become a mold.
+    def report_warm = post("warm")
 
-    # Its beats so far, as they are on the page when the supervisor looks.
+    # Writes its last beat to the page, before the supervisor reads it.
     def beat(now, frozen)
       return if !ready? || @hung || process.stopped?
 
@@ -356,11 +355,11 @@ module Simulation
       @beats = nil
     end
 
-    def went_on
+    def resumed
       recover unless hung?
     end
 
-    # Its own children are none of the supervisor's.
+    # Its own children don't concern the supervisor.
     def child_ended(_child) = nil
 
     def signal(name)
@@ -377,14 +376,14 @@ module Simulation
     def booted
       return leave(0) if @stopping
 
-      return say("spare").tap { live(:spare) } if @spare && @slot.nil?
+      return post("spare").tap { begin_work(:spare) } if @spare && @slot.nil?
 
-      live(:working)
-      say("ready")
-      say("ready") if @world.twice?
+      begin_work(:working)
+      post("ready")
+      post("ready") if @world.twice?
     end
 
-    def live(state)
+    def begin_work(state)
       @state = state
       @ready_at = @kernel.now - @kernel.frozen_seconds
       @beats = nil
@@ -392,7 +391,7 @@ module Simulation
     end
 
     def fail_boot(facts)
-      say("failed", { "sentence" => "no database", **facts })
+      post("failed", { "sentence" => "no database", **facts })
       leave(1)
     end
 
@@ -411,9 +410,9 @@ module Simulation
 
     def answer(hung)
       threads = [{ "name" => "main", "tid" => 1, "status" => "sleep", "backtrace" => ["a.rb:1"] }]
-      return say("backtraces", { "threads" => threads }) if hung
+      return post("backtraces", { "threads" => threads }) if hung
 
-      say("event",
+      post("event",
 { "name" => "node_backtraces", "level" => "info", "facts" => { "threads" => threads } })
     end
 
@@ -423,18 +422,18 @@ module Simulation
       @stopping = true
       return if @state == :booting
 
-      say("leaving")
+      post("leaving")
       @state = :stopping
-      act(@stop) { @calling ? go_on_as_mold : finish(all && waits_for_others?) } if @stop
+      act(@stop) { @mold_request ? continue_as_mold : finish(all && waits_for_others?) } if @stop
     end
 
-    # As nodes of a Kafka group do.
+    # Nodes of a Kafka group do so.
     def waits_for_others? = !helper? && page_index.odd?
 
     def finish(together)
       return leave(0) unless together
 
-      say("finished")
+      post("finished")
       @finished = true
       act(2.0) { leave(0) }
     end
@@ -445,37 +444,37 @@ module Simulation
     end
 
     def become_mold(number, socket)
-      @calling = [number, socket]
+      @mold_request = [number, socket]
       stop
     end
 
-    def go_on_as_mold
-      say("leaving")
-      number, socket = @calling
+    def continue_as_mold
+      post("leaving")
+      number, socket = @mold_request
       return unfit if socket.nil? || @world.unfit?
 
-      say("became_mold")
+      post("became_mold")
       @channel.close
-      @world.gone(self)
+      @world.forget(self)
       @world.mold = Mold.new(@world, process, socket, number:, page_index:).tap(&:warm_up)
     end
 
     def unfit
-      say("unfit", { "sentence" => "a thread" })
+      post("unfit", { "sentence" => "a thread" })
       leave(0)
     end
 
-    # As a spare it is offered a slot.
+    # A spare gets a slot.
     def step_in(slot)
       return unless @state == :spare && !@stopping
 
       @slot = slot
       @state = :booting
-      say("stepped_in", { "node" => slot, "seconds" => 0.001 })
+      post("stepped_in", { "node" => slot, "seconds" => 0.001 })
       act(0.002) { booted }
     end
 
-    # The supervisor is deaf to it, or gone: an orphan ends by force in time.
+    # The supervisor has closed the channel, or has exited: an orphan ends after a while.
     def channel_ended
       return if @ended
 

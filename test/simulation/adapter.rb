@@ -2,7 +2,7 @@
 
 require "skep/swarm"
 
-# All that the simulation knows of names within lib/skep/swarm: who renames there mends it here.
+# All names from lib/skep/swarm that the simulation uses. A rename there needs a change here only.
 module Simulation
   module Adapter
     Swarm = Skep::Swarm
@@ -10,7 +10,7 @@ module Simulation
     private_constant :Swarm, :Layout
 
     class << self
-      # What the processes' side uses.
+      # Methods for the simulated processes.
 
       def channel(socket) = Swarm::IPC::Channel.new(socket)
 
@@ -18,12 +18,12 @@ module Simulation
         world.page.set(cell(world, node), Skep::OS::SharedPage::BEAT, (time * 1e9).to_i)
       end
 
-      def ill(world, node, ill)
-        time = ill ? (world.kernel.now * 1e9).to_i : 0
+      def unhealthy(world, node, unhealthy)
+        time = unhealthy ? (world.kernel.now * 1e9).to_i : 0
         world.page.set(cell(world, node), Layout::ILL_SINCE, time)
       end
 
-      def hold(world, node, text)
+      def item(world, node, text)
         world.page.write(cell(world, node), text)
         world.page.set(cell(world, node), Layout::HELD_SINCE, (world.kernel.now * 1e9).to_i)
       end
@@ -36,7 +36,7 @@ module Simulation
 JSON.generate([world.kernel.now, plain]))
       end
 
-      # The supervisor, from outside.
+      # The supervisor.
 
       def supervisor(...) = Swarm::Supervisor.new(...)
       def observer = Swarm::Supervisor::Observer
@@ -48,7 +48,7 @@ JSON.generate([world.kernel.now, plain]))
       def started?(supervisor) = !supervisor.node_pool.nil?
       def timers(supervisor) = supervisor.loop.inspect[/timers=(\d+)/, 1].to_i
 
-      # What it keeps.
+      # The supervisor's records.
 
       def slots(supervisor) = supervisor.node_pool.slots
       def all_slots(supervisor) = supervisor.node_pool.all
@@ -57,22 +57,22 @@ JSON.generate([world.kernel.now, plain]))
       def molds(supervisor) = supervisor.instance_variable_get(:@mold_pool).molds
       def current_mold(supervisor) = supervisor.node_pool.mold
 
-      # One of booting, ready, quiet, spare, stopping, waiting, dead.
+      # Returns :booting, :ready, :quiet, :spare, :stopping, :waiting or :dead.
       def status(slot) = slot.status
 
-      # The pids of a slot's processes, the holder's first.
+      # Returns the pids of a slot's processes, its node's first.
       def pids(slot) = slot.nodes.map(&:pid)
 
-      # Those of the processes that have, or had, the slot of this number.
+      # Returns the pids of all processes of the slot with this number.
       def pids_of(supervisor, id) = nodes(supervisor).select { |node| node.id == id }.map(&:pid)
 
-      # Is something under way that changes the swarm: a restart, a reload, a replacement?
+      # Returns true during a restart, a reload, a replacement or a boot.
       def changing?(supervisor)
         pool = supervisor.node_pool
         hidden(supervisor.changes, :@under_way) || pool.replacements.any? || pool.boots.any?
       end
 
-      # Records that should be empty once nothing goes on, by name.
+      # Returns records that must be empty in an idle swarm, by name.
       def records(supervisor)
         pool = supervisor.node_pool
         ready = pool.node_table.nodes.select(&:ready?)

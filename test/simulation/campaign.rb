@@ -3,7 +3,7 @@
 require "etc"
 require "simulation/world"
 
-# Runs many seeds, in a process for each processor, and tells of those that break a law.
+# Runs many seeds, in a process for each processor, and returns those that break a law.
 #
 #   campaign = Campaign.new(1..10_000)
 #   campaign.run        # => [[42, "not settled …"], …]
@@ -31,10 +31,10 @@ module Simulation
       found.sort
     end
 
-    # A worker that finds so many failing seeds runs no more.
+    # Returns true if a worker has stopped early, after so many failing seeds.
     def gave_up?(found) = found.size >= @most
 
-    # What a seed breaks, in one sentence; nil: nothing.
+    # Returns the broken law as one sentence, or nil.
     def self.verdict(schedule)
       World.new(schedule).run.violations.map(&:last).first
     end

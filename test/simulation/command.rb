@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the rake tasks of the simulation run:
+# The command behind the rake tasks of the simulation:
 #
 #   ruby -Ilib -Itest test/simulation/command.rb seeds 10000 [FIRST]
 #   ruby -Ilib -Itest test/simulation/command.rb seed 42          # replays and shrinks
@@ -34,7 +34,8 @@ module Simulation
         return true if world.violations.empty?
 
         shrink = Shrink.new(schedule)
-        puts "", "the least that breaks it, after #{shrink.runs} runs:" if (least = shrink.least)
+        least = shrink.least
+        puts "", "the smallest schedule that breaks it, after #{shrink.runs} runs:" if least
         show(least)
         false
       end
@@ -44,7 +45,7 @@ module Simulation
         Mutations.run(names)
       end
 
-      # The first of so many seeds that breaks a law.
+      # Prints the first of so many seeds that breaks a law.
       def hunt(count, step)
         seconds = 0.0
         1.step(Integer(count), Integer(step)) do |first|

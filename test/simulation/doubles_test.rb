@@ -4,8 +4,7 @@ require "test_helper"
 require "simulation/world"
 require "support/doubles"
 
-# What the simulation puts in place of real objects has their methods, and each takes what the real
-# one takes.
+# The simulation's doubles have the methods of the real objects, with the same parameters.
 class SimulationDoublesTest < Skep::TestCase
   include Doubles
 
@@ -31,7 +30,7 @@ class SimulationDoublesTest < Skep::TestCase
     assert_equal own_methods(MoldLauncher::Exec).sort, own_methods(MoldLauncher::Fork).sort
   end
 
-  test "a simulated setup is made as a real one is" do
+  test "a simulated setup is created with the same parameters as a real one" do
     assert_equal kinds(Supervisor::ProcessSetup.instance_method(:initialize)),
                  kinds(Simulation::SetupOf.instance_method(:new))
   end

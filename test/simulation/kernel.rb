@@ -3,15 +3,15 @@
 require "skep/os"
 require "simulation/socket"
 
-# The made-up machine under a simulated supervisor: a clock that jumps from event to event, its
-# processes, and the poller that the real event loop waits with.
+# The simulated machine under a supervisor: a clock that jumps from event to event, processes, and
+# the poller that the real event loop waits with.
 #
 #   kernel = Kernel.new(Random.new(7))
-#   kernel.after(0.5) { node.ready }     # what happens outside the supervisor
+#   kernel.after(0.5) { node.ready }     # an event outside the supervisor
 #   Skep::OS.run_on(kernel) { supervisor.run }
 #
-# It answers what Skep::OS::Machine does (doubles_test.rb checks that). Nothing in it goes by real
-# time, by object ids or by hashes' seeds.
+# It has the methods of Skep::OS::Machine (doubles_test.rb checks that). Nothing in it depends on
+# real time, object ids or hash seeds.
 module Simulation
   class Kernel
     START = 1_000.0
@@ -39,7 +39,7 @@ module Simulation
       @burst = [0, START]
     end
 
-    # What Skep::OS::Machine answers.
+    # The methods of Skep::OS::Machine.
 
     def poller = @poller ||= Poller.new(self)
 
@@ -72,7 +72,7 @@ module Simulation
     def exist?(path) = path == "/proc/self/statm"
     def children(path) = [running(path[/\d+/], path).pid.to_s]
 
-    # What happens on its own.
+    # Events and processes outside the supervisor.
 
     def at(time, &block)
       key = [time, @serial += 1]
@@ -93,11 +93,11 @@ module Simulation
       end
     end
 
-    # Moves the clock to what comes next, at most to the deadline.
+    # Moves the clock to the next event, at most to the deadline.
     def advance(deadline)
       run_due
       coming = @events.last&.first&.first
-      raise Stuck, "it waits for ever" unless coming || deadline
+      raise Stuck, "it waits forever" unless coming || deadline
 
       if deadline && (coming.nil? || deadline <= coming)
         @now = [deadline + SLACK, @now].max
@@ -107,7 +107,7 @@ module Simulation
       run_due
     end
 
-    # The supervisor waits in a system call: false at the deadline.
+    # The supervisor waits in a system call. Returns false at the deadline.
     def block_until(deadline)
       until yield
         return false if @now >= deadline
@@ -117,7 +117,7 @@ module Simulation
       true
     end
 
-    # The supervisor is stopped for so many seconds; all: and so is every other process.
+    # Stops the supervisor for so many seconds; all: every other process, too.
     def pause(seconds, all:)
       @pause_seconds += seconds
       return @paused_until = [@paused_until.to_f, @now + seconds].max unless all
@@ -127,7 +127,7 @@ module Simulation
       @shift = @shift.to_f + seconds
     end
 
-    # Seconds in which nobody ran.
+    # Returns the seconds in which no process ran.
     def frozen_seconds = @shift.to_f
 
     def begin_turn
@@ -141,7 +141,7 @@ module Simulation
       advance(until_then) while @now < until_then
     end
 
-    # A law is broken; each is told once.
+    # Records a broken law, each once.
     def violate(what)
       @violations << [@now, what] unless @violations.any? { |_, known| known == what }
     end
@@ -166,7 +166,7 @@ module Simulation
     end
   end
 
-  # The supervisor will never end, or turns without a reason.
+  # The supervisor never ends, or its loop turns without a reason.
   class Stuck < StandardError
   end
 
@@ -245,8 +245,8 @@ module Simulation
     end
   end
 
-  # A process as the kernel knows it. What it does its actor decides: it answers `signal(name)`,
-  # `child_ended(process)` and `went_on`.
+  # A process of the simulated kernel. Its actor defines its behaviour, with the methods
+  # `signal(name)`, `child_ended(process)` and `resumed`.
   class KernelProcess
     attr_reader :pid, :status, :children, :descriptors, :signals, :died_at
     attr_accessor :parent, :actor, :pages, :dies_after, :announced, :reported
@@ -265,7 +265,7 @@ module Simulation
       parent.children << self if parent.is_a?(KernelProcess)
     end
 
-    # Seconds that it has lived.
+    # Returns the seconds since its start, up to its death.
     def age = (died_at || @kernel.now) - @began_at
     def running? = @state == :running
     def zombie? = @state == :zombie
@@ -275,7 +275,7 @@ module Simulation
     def ever_stopped? = @ever_stopped ? true : false
     def orphan? = parent == :supervisor
 
-    # by: the supervisor's own, if it was that.
+    # by_supervisor: true if the supervisor sent it.
     def signal(name, by_supervisor: false)
       @signals << [@kernel.now, name] if by_supervisor
       return unless running?
@@ -283,12 +283,12 @@ module Simulation
       case name
       when "KILL" then be_killed
       when "STOP" then @stopped = @ever_stopped = true
-      when "CONT" then go_on
+      when "CONT" then resume
       else @stopped ? (@pending ||= []) << name : actor.signal(name)
       end
     end
 
-    # What is left of its group once it is dead.
+    # Signals the rest of its group after its death.
     def signal_group(name)
       @kernel.violate("the group of #{pid} was signalled after the reap") if
         reaped? && @reaped_by == :supervisor
@@ -316,10 +316,10 @@ module Simulation
       @kernel.after(@dies_after) { die([nil, "KILL"]) }
     end
 
-    def go_on
+    def resume
       @stopped = false
       pending, @pending = @pending, nil
-      actor.went_on
+      actor.resumed
       pending&.each { |name| actor.signal(name) if running? }
     end
 
@@ -330,12 +330,12 @@ module Simulation
       @died_at = @kernel.now
       @status = Status.new(*status)
       @descriptors.each(&:close)
-      @children.each { |child| child.__fall_to_supervisor }
+      @children.each { |child| child.__reparent }
       @children.clear
-      tell_parent
+      notify_parent
     end
 
-    def tell_parent
+    def notify_parent
       return @kernel.child_ended&.call if orphan?
 
       parent.actor.child_ended(self)
@@ -343,18 +343,18 @@ module Simulation
 
     public
 
-    def __fall_to_supervisor
+    def __reparent
       @parent = :supervisor
       @kernel.child_ended&.call if zombie?
     end
   end
 
-  # What Process::Status is to its reader.
+  # Stands in for Process::Status.
   Status = Struct.new(:exitstatus, :name) do
     def termsig = name && Signal.list.fetch(name)
   end
 
-  # A handle on a process: what Skep::OS::Pidfd is.
+  # A handle on a process, in place of Skep::OS::Pidfd.
   class Pidfd
     attr_reader :pid
 

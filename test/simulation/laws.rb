@@ -4,12 +4,12 @@ require "simulation/adapter"
 require "simulation/restart_laws"
 require "simulation/settled"
 
-# What must hold in each run, whatever happens: looked at with each event that the supervisor tells,
+# The laws that must hold in each run. They are checked at each event that the supervisor publishes,
 # after each turn of its loop, when faults are over and all has settled, and at its end.
 module Simulation
   class Laws
     SETTLE = 150.0 # seconds after the last fault
-    # What a stop may take beside its own timeouts: for a forced end, the molds, and orphans.
+    # Seconds that a stop may take beside its timeouts: for a forced end, the molds, and orphans.
     END_SECONDS = 2.0 + 1.0 + 5.0 + 1.5
     SAME_SECONDS = 0.05
     private_constant :SETTLE, :END_SECONDS, :SAME_SECONDS
@@ -21,10 +21,10 @@ module Simulation
       @settled = Settled.new(world)
     end
 
-    # Is there nothing to be waited for any more?
+    # Returns true if the supervisor stops or has ended.
     def stopping? = !@stop_at.nil? || @over || Adapter.stopping?(@world.supervisor)
 
-    # A signal is about to be sent to it. Two in one breath are one.
+    # A signal is about to be sent to the supervisor. Two at the same time count as one.
     def signalled(name)
       return unless %w[TERM INT QUIT].include?(name)
 
@@ -36,18 +36,18 @@ module Simulation
 
     def calm = @calm_at = @kernel.now
     def clear_deaths = @restarts.clear_deaths
-    def born(node) = @restarts.born(node)
+    def forked(node) = @restarts.forked(node)
 
     def recorded(name, facts)
       @restarts.recorded(name, facts)
       case name
       when "swarm_stopping" then @stopping_at ||= @kernel.now
-      when "swarm_forced" then @told_forced = true
+      when "swarm_forced" then @reported_forced = true
       when "crash_loop" then @crash_loop = true
       when "supervisor_error" then @kernel.violate("supervisor_error: #{error(facts)}")
       when "node_ready" then ready(facts)
       when "node_died", "node_exited" then died(facts)
-      when "mold_died" then check_births(facts[:pid])
+      when "mold_died" then check_forks(facts[:pid])
       when "supervisor_late" then @kernel.frozen_at = nil
       when "node_hung" then check_hung(facts)
       when "node_unkillable" then check_unkillable(facts)
@@ -59,7 +59,7 @@ module Simulation
       check_pairs if Adapter.started?(@world.supervisor)
     end
 
-    # Is all as it should be?
+    # Returns true if all has settled, or violates a law if that takes too long.
     def settled?
       why = @settled.lacks(@world.supervisor) or return true
       return false unless @kernel.now - @calm_at > SETTLE + allowance
@@ -82,7 +82,7 @@ module Simulation
 
     private
 
-    # What deadlines are extended by for the supervisor's pauses (OS::EventLoop::Deadline).
+    # Returns the extension of deadlines for the supervisor's pauses (OS::EventLoop::Deadline).
     def allowance = @kernel.pause_seconds * 11
 
     def options = @world.options
@@ -94,7 +94,7 @@ module Simulation
       [facts[:error], *lines.map { |line| line[%r{skep/.*}] }].join(" ")
     end
 
-    # Before it gives up.
+    # Counts only nodes that are ready before the supervisor stops.
     def ready(facts)
       @ever_ready = true unless facts[:node] == "helper" || Adapter.stopping?(@world.supervisor)
     end
@@ -104,37 +104,37 @@ module Simulation
       return unless facts[:reason] && facts["signal"]
 
       @killed = true if @stopping_at
-      check_told(facts) if facts.values_at(:reason, "signal") == %w[stop_timeout KILL]
+      check_stop_request(facts) if facts.values_at(:reason, "signal") == %w[stop_timeout KILL]
     end
 
-    # Whom a mold has reported before it died is known.
-    def check_births(mold)
+    # The supervisor knows each node that a mold has reported before it died.
+    def check_forks(mold)
       return unless Adapter.started?(@world.supervisor)
       return if @world.schedule.events.any? { |_, kind| kind == :no_descriptors }
 
       known = Adapter.nodes(@world.supervisor).map(&:pid)
-      none("born and unknown", @kernel.processes.each_value.select do |process|
+      none("forked and unknown", @kernel.processes.each_value.select do |process|
         node = process.actor
         process.announced && process.running? && !process.dying? && node.is_a?(Node) &&
-          node.mold.process.pid == mold && !node.mold.babbled? && !known.include?(process.pid)
+          node.mold.process.pid == mold && !node.mold.sent_garbage? && !known.include?(process.pid)
       end)
     end
 
-    # How it ended is known from its mold's report, even if that is the last of the mold. Nothing is
-    # known of what a mold says after a frame that can't be read.
-    def check_status(process, told)
-      return if told == process.status.to_a || (told.none? && !process.reported)
-      return if told.none? && process.actor.is_a?(Node) && process.actor.mold.babbled?
+    # The exit status comes from the mold's report, even if that is the mold's last message.
+    # Messages after an invalid frame are lost.
+    def check_status(process, reported)
+      return if reported == process.status.to_a || (reported.none? && !process.reported)
+      return if reported.none? && process.actor.is_a?(Node) && process.actor.mold.sent_garbage?
 
-      @kernel.violate("process #{process.pid} ended by #{process.status.to_a}, not #{told}")
+      @kernel.violate("process #{process.pid} ended by #{process.status.to_a}, not #{reported}")
     end
 
-    # Nobody who works is taken for hung, whoever was paused. Of a pause of all processes while it
-    # slept the supervisor can't know, nor that a node leaves which has closed its channel.
+    # A working node is never considered hung, whatever was paused. The supervisor can't detect a
+    # pause of all processes while it sleeps, nor that a node with a closed channel exits.
     def check_hung(facts)
-      return if actor(facts).ever_silent? || actor(facts).deaf? || frozen_lately?
+      return if actor(facts).ever_silent? || actor(facts).channel_closed? || frozen_lately?
 
-      @kernel.violate("node #{facts[:node]} works and is taken for hung")
+      @kernel.violate("node #{facts[:node]} works and is considered hung")
     end
 
     def frozen_lately?
@@ -142,25 +142,26 @@ module Simulation
       @kernel.now - since < options["liveness_timeout"] + 0.1 + @kernel.pause_seconds
     end
 
-    # Nobody is killed at stop_timeout who wasn't told to stop. The helper is told last; one that a
-    # stuck mold forks so late isn't told at all.
-    def check_told(facts)
+    # A node is killed at stop_timeout only if it was asked to stop. The helper is asked last, or
+    # not at all if a stuck mold forks it too late.
+    def check_stop_request(facts)
       node = actor(facts)
-      return if !node.is_a?(Node) || node.helper? || node.told_to_stop? || node.ever_silent?
+      return if !node.is_a?(Node) || node.helper? || node.asked_to_stop? || node.ever_silent?
       return if node.process.age < options["stop_timeout"] / 2
-      return if node.deaf? || @world.schedule.events.any? { |_, kind| kind == :no_buffers }
+      return if node.channel_closed?
+      return if @world.schedule.events.any? { |_, kind| kind == :no_buffers }
 
-      @kernel.violate("node #{facts[:node]} is killed at stop_timeout, and wasn't told to stop")
+      @kernel.violate("node #{facts[:node]} is killed at stop_timeout, and wasn't asked to stop")
     end
 
-    # Nobody who is dead is taken for unkillable.
+    # A dead node is not considered unkillable.
     def check_unkillable(facts)
       return if @kernel.processes[facts[:pid]].running?
 
-      @kernel.violate("node #{facts[:node]} is dead and is taken for unkillable")
+      @kernel.violate("node #{facts[:node]} is dead and is considered unkillable")
     end
 
-    # Two processes at work for a slot: only while one of them is the other's successor.
+    # Two processes work for a slot only while one is the other's successor.
     def check_pairs
       working = @world.nodes.each_key.select { |node| node.working? && !node.helper? }
       return if working.size < 2
@@ -170,9 +171,9 @@ module Simulation
 
     def check_pair(id, nodes)
       known = Adapter.pids_of(@world.supervisor, id)
-      strangers = nodes.map { |node| node.process.pid } - known
-      strangers.pop(known.count(nil)) # its mold hasn't reported it yet
-      return if nodes.size == 2 && strangers.empty?
+      unknown = nodes.map { |node| node.process.pid } - known
+      unknown.pop(known.count(nil)) # its mold hasn't reported it yet
+      return if nodes.size == 2 && unknown.empty?
 
       @kernel.violate("slot #{id} has #{nodes.size} working nodes, of which it knows #{known}")
     end
@@ -188,14 +189,14 @@ module Simulation
       @kernel.violate("it hasn't ended #{seconds.round(1)} s after the stop")
     end
 
-    # Once no node is left, a second signal finds nothing to force: the supervisor may be waiting
-    # for a process that was killed and can't die.
+    # Without nodes a second signal has nothing to force: the supervisor may wait for a killed
+    # process that can't die.
     def anything_left?
       !Adapter.started?(@world.supervisor) || Adapter.nodes(@world.supervisor).any?
     end
 
     def check_force
-      return if @forced_at.nil? || @told_forced || @kernel.pause_seconds.positive?
+      return if @forced_at.nil? || @reported_forced || @kernel.pause_seconds.positive?
       return unless @kernel.now - @forced_at > 0.2
 
       @kernel.violate("a second signal, or QUIT, didn't force")
@@ -203,23 +204,23 @@ module Simulation
 
     def check_code(code)
       why = case code
-            when 0 then "it was forced" if @told_forced
+            when 0 then "it was forced" if @reported_forced
             when 1, 75, 78 then "a node was ready" if @ever_ready && @kernel.pause_seconds.zero?
             when 2 then "nothing was forced or killed" unless forced?
             when 4 then "there was no crash loop" unless @crash_loop || may_end?
-            else "that is none"
+            else "that isn't one"
       end
-      why ||= "nobody asked it to stop" if code&.zero? && !@stop_at && !may_end?
+      why ||= "no signal asked it to stop" if code&.zero? && !@stop_at && !may_end?
       @kernel.violate("exit code #{code.inspect}, but #{why}") if why
     end
 
-    # Nodes that can't be told from those that are killed at stop_timeout: their mold is stuck.
+    # Nodes of a stuck mold may exit just before stop_timeout, or be killed then.
     def forced?
       late = @stopping_at && @kernel.now - @stopping_at >= options["stop_timeout"]
-      @told_forced || @killed || @forced_at || late
+      @reported_forced || @killed || @forced_at || late
     end
 
-    # May the work end by itself?
+    # Returns true if the work may end without a stop.
     def may_end? = options["restart"] != "always" || options["never_restart_on"]
   end
 end

@@ -4,9 +4,9 @@ require "English"
 require "fileutils"
 require "tmpdir"
 
-# Bugs planted in the supervisor, each of which the simulation must find: a file of lib, the text
-# that is replaced and what replaces it. A text that isn't there, or is there twice, fails: whoever
-# changes such a line says here what the same bug would look like now.
+# Bugs planted in the supervisor, each of which the simulation must find: a file of lib, a text and
+# its replacement. The text must be in the file exactly once. A commit that changes such a line must
+# adapt the mutation here.
 module Simulation
   module Mutations
     SEEDS = 5_000
@@ -18,7 +18,7 @@ module Simulation
 
     def self.patch(file, from, to) = Patch.new("skep/swarm/#{file}.rb", from, to)
 
-    # Two lines change places.
+    # Swaps two lines.
     def self.swap(file, one, other) = patch(file, "#{one}\n#{other}", "#{other}\n#{one}")
     private_class_method :patch, :swap
 
@@ -30,7 +30,7 @@ module Simulation
       "a successor is forgotten after its mold's death" =>
         [patch("nodes/node_pool", "node_table.of(mold).each {",
                "node_table.of(mold).reject { |one| one == one.slot.successor }.each {")],
-      "what waits to be forked isn't told of its mold's death" =>
+      "a queued fork isn't cancelled at its mold's death" =>
         [patch("nodes/node_pool", "@boots.lose(mold)", "nil")],
       "a scale-down during a rolling restart brings a slot back" =>
         [patch("nodes/replacements", "!slot.live? || slot.retired?", "!slot.live?"),
@@ -45,19 +45,19 @@ module Simulation
       "a mold's group is killed after the reap" =>
         [swap("molds/mold", "@pidfd.kill_leftover_group",
               "exit_status = IPC::ExitStatus.of(@pidfd.wait(timeout: 0))")],
-      "who waits to boot is forgotten when another is ready" =>
+      "a waiting boot is forgotten when another node is ready" =>
         [patch("nodes/node_pool",
                "@replacements.ready(node) if node.slot.replacement\n@boots.start_next",
                "@replacements.ready(node) if node.slot.replacement")],
       "a crash loop isn't slowed down" =>
         [patch("nodes/restarter", "excess.positive? ? backoff(excess - 1) : 0.0", "0.0")],
-      "a successor takes over without a word to its replacement" =>
+      "a successor takes over without notice to its replacement" =>
         [patch("nodes/node_exits",
                "slot.replacement ? @replacements.promoted(slot) : slot.node.place",
                "slot.node.place")],
-      "a successor's death leaves its replacement under way" =>
+      "a successor's death leaves its replacement in progress" =>
         [patch("nodes/node_exits", "@replacements.failed(slot) if slot.replacement", "nil")],
-      "what is left at stop_timeout isn't killed" =>
+      "remaining nodes aren't killed at stop_timeout" =>
         [patch("nodes/node_pool", "{ stop_timed_out }", "{ nil }")],
       "a second TERM doesn't force" =>
         [patch("supervisor/process_setup", "again ? @supervisor.force(name) :", "again ? nil :")],
@@ -66,18 +66,18 @@ module Simulation
       "a node that never boots isn't killed" =>
         [patch("nodes/boot_queue", 'node.pidfd ? node.kill("boot_timeout") : node.mold.kill',
                "node.mold.kill unless node.pidfd")],
-      "liveness is looked at once" =>
+      "liveness is checked once only" =>
         [patch("health/liveness_monitor", "return if @watched.empty?\n\ncheck_by",
                "return if @watched.size < 2\n\ncheck_by")],
       "a dead node's channel stays open" =>
         [patch("nodes/node_process", "[@channel, @pidfd].compact.each(&:close)",
                "[@pidfd].compact.each(&:close)")],
-      "a dead node's timers go on" =>
+      "a dead node's timers continue" =>
         [patch("nodes/node_process", "[@boot_timer, @end_watch, *@watches]",
                "[@boot_timer, @end_watch]")],
       "a fork that was refused isn't tried again" =>
         [patch("nodes/node_pool", "@boots.later(slot, FORK_RETRY) unless slot.live?", "nil")],
-      "a node goes on beside its successor" =>
+      "a node continues beside its successor" =>
         [patch("nodes/replacements",
                "retire(slot.node, slot.replacement.reason, &slot.replacement.on_retire)", "nil")],
       "the swarm ends without its helper" =>
@@ -95,12 +95,12 @@ module Simulation
         [patch("nodes/spare_pool", "@boots.later(spare_slot, REFILL_DELAY)", "nil")],
       "a reload that fails keeps its mold" =>
         [patch("rollout/rolling_update", "retire(@mold) if @mold&.live?", "")],
-      "what a mold had to say ends with it" =>
+      "a dead mold's last messages are lost" =>
         [patch("molds/mold_pool", "mold.channel.drain", "")]
     }.freeze
 
     class << self
-      # names: parts of their names; none: all of them.
+      # names: parts of the mutations' names; none runs all.
       def run(names)
         chosen = ALL.select { |name, _| names.empty? || names.any? { |part| name.include?(part) } }
         missed = chosen.reject { |name, patches| found?(name, patches) }
@@ -108,20 +108,20 @@ module Simulation
         missed.empty? && chosen.any?
       end
 
-      # Where each of its texts is, changed.
+      # Writes the changed files to the folder.
       def plant_all(folder, patches) = patches.each { |patch| plant(folder, patch) }
 
       private
 
       def found?(name, patches)
         seed, what, seconds = hunt(patches)
-        told = seed ? format("seed %5d, %4.0f s: %s", seed, seconds, what[0, 60]) : "NOT FOUND"
-        puts format("%-62s %s", name, told)
+        result = seed ? format("seed %5d, %4.0f s: %s", seed, seconds, what[0, 60]) : "NOT FOUND"
+        puts format("%-62s %s", name, result)
         $stdout.flush
         !seed.nil?
       end
 
-      # In a Ruby whose lib is changed: what else loads the file is none of it.
+      # Runs the seeds in a separate Ruby that loads the changed lib.
       def hunt(patches)
         Dir.mktmpdir("skep-mutation") do |folder|
           plant_all(folder, patches)
@@ -136,7 +136,7 @@ module Simulation
         end
       end
 
-      # The mutation is to blame, and nothing else.
+      # Raises if the seed breaks a law without the mutation.
       def sound!(seed)
         what = Campaign.verdict(Schedule.of(seed)) or return
         raise "seed #{seed} breaks a law without any mutation: #{what}"
@@ -147,7 +147,7 @@ module Simulation
         source = File.exist?(planted) ? planted : "lib/#{patch.file}"
         text = File.read(source, encoding: "UTF-8")
         count = text.scan(patch.pattern).size
-        raise "#{patch.file}: #{patch.from.inspect} is there #{count} times" unless count == 1
+        raise "#{patch.file}: #{patch.from.inspect} occurs #{count} times" unless count == 1
 
         FileUtils.mkdir_p(File.dirname("#{folder}/#{patch.file}"))
         File.write("#{folder}/#{patch.file}", text.sub(patch.pattern) { patch.to })

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Which lines of the supervisor's side seeds reach. Lines are counted in a Ruby of its own, which
-# loads skep after the counting has begun.
+# Counts the supervisor's lines that seeds reach. A separate Ruby process counts them: it loads skep
+# after the coverage has started.
 module Simulation
   module Reach
     FOLDERS = %w[supervisor nodes molds health memory spares rollout].freeze

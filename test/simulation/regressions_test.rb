@@ -3,7 +3,7 @@
 require "test_helper"
 require "simulation/campaign"
 
-# Bugs that the simulation has found, each by the least that showed it.
+# Bugs that the simulation has found, each with the smallest schedule that shows it.
 class SimulationRegressionsTest < Skep::TestCase
   OPTIONS = { "nodes" => 3, "spares" => 0, "boot_timeout" => 3.0, "boot_concurrency" => 3,
               "liveness_timeout" => 5.0,
@@ -11,13 +11,13 @@ class SimulationRegressionsTest < Skep::TestCase
               "max_restarts" => 4, "restart_window" => 10.0, "on_crash_loop" => "backoff" }.freeze
   private_constant :OPTIONS
 
-  test "a mold that is ready while the swarm stops doesn't cut the nodes' time short" do
+  test "nodes keep their stop_timeout when a mold becomes ready during a stop" do
     world = simulate([0.6, :slow_stop, 0, 3.0], [2.8, :mold_die, "SEGV"], [2.88, :end, :term])
     assert_equal 0, world.code
     assert_equal 3, count(world, "node_exited")
   end
 
-  test "a slot that waits to boot is booted after the fork of another's successor was refused" do
+  test "boots a waiting slot after the fork of another slot's successor fails" do
     world = simulate([0.43, :signal, "USR2"], [0.526, :mold_die, "KILL"],
                      [0.773, :refuse_forks, 0.68],
                      options: { "nodes" => 4, "boot_concurrency" => 1, "helper" => true },
@@ -25,59 +25,59 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal 1, count(world, "restart_failed")
   end
 
-  test "a dead node isn't said to have closed its channel where its mold is stuck" do
+  test "publishes no node_channel_closed for a dead node whose mold is stuck" do
     world = simulate([0.686, :mold_stop_process], [3.4, :die, 1, "SEGV"])
     assert_equal 0, count(world, "node_channel_closed")
     assert_equal [nil], facts(world, "node_died").map { |death| death[:reason] }
   end
 
-  test "a slot whose successor dies while its node becomes a mold gets another" do
+  test "starts another successor if one dies while the node becomes a mold" do
     world = simulate([1.0, :slow_stop, 2, 3.0], [2.0, :warm, 2], [3.0, :die, 2, "SEGV"],
                      options: { "refork_after" => 100 })
     assert_equal 1, count(world, "refork_failed")
     assert_equal 0, count(world, "supervisor_error")
   end
 
-  test "what boots while all processes are frozen has its whole boot_timeout" do
+  test "a pause of all processes doesn't shorten a node's boot_timeout" do
     world = simulate([0.0, :slow, 10.0, :boot, 2.0], [1.0, :pause, 4.0, true])
     assert_equal [3, 0], %w[node_ready node_died].map { |name| count(world, name) }
   end
 
-  test "a node has its whole stop_timeout where all processes were frozen meanwhile" do
+  test "a pause of all processes doesn't shorten a node's stop_timeout" do
     world = simulate([2.066, :command, :restart, 0], [2.121, :pause, 9.265, true], seed: 121_195,
                      options: { "nodes" => 1 })
     assert_equal [0, 1], %w[node_died restart_finished].map { |name| count(world, name) }
   end
 
-  test "a swarm whose file never finishes loading says that it wasn't ready in time" do
+  test "a swarm whose file never finishes loading fails with a sentence and code 1" do
     world = simulate([0.0, :mold_fault, 10.0, :load, :never], options: { "nodes" => 1 })
     assert_equal 1, world.code
     assert_match(/no node was ready within 120.0 s, .* not loaded/, world.supervisor.failures.first)
   end
 
-  test "a node that its mold never reported isn't ready" do
+  test "publishes no node_ready for a node that its mold never reported" do
     world = simulate([0.1, :slow, 3.0, :forked, 4.0], [2.5, :mold_die, "KILL"])
     assert_empty(facts(world, "node_ready").select { |ready| ready[:pid].nil? })
   end
 
-  test "a mold that is restarted while a reload adopts another isn't wanted" do
+  test "a mold that restarts while a reload adopts another breaks no law" do
     simulate([11.1, :mold_hang], [13.43, :signal, "HUP"], [24.0, :signal, "HUP"],
              options: { "nodes" => 1 }, seed: 13_699, seconds: 25.0)
   end
 
-  test "a retired mold goes when the fork of its last node is refused" do
+  test "a retired mold exits after the fork of its last node fails" do
     simulate([0.078, :refuse_forks, 6.29], [2.218, :signal, "HUP"],
              options: { "nodes" => 1, "helper" => true }, seed: 27, seconds: 8.0)
   end
 
-  test "a node's successor takes over where no descriptor is left to make the node a mold" do
+  test "a successor takes over if no descriptor is left to refork its node" do
     world = simulate([0.64, :warm, 1], [0.75, :no_descriptors, 2.9],
                      options: { "refork_after" => 100 }, seed: 49_856)
     assert_equal 1, count(world, "refork_failed")
     assert_equal 0, count(world, "supervisor_error")
   end
 
-  test "the status of a node that dies with its mold isn't lost, whatever is handled first" do
+  test "publishes the exit status of a node that dies with its mold, in any order" do
     (1..7).each do |seed|
       world = simulate([0.4, :pause, 8.1, false], [1.4, :mold_exit, 1], [1.5, :exit, 1, 7],
                        options: { "boot_timeout" => 30.0 }, seed:, seconds: 12.0)
@@ -85,40 +85,40 @@ class SimulationRegressionsTest < Skep::TestCase
     end
   end
 
-  test "a dead node is taken neither for hung nor for unkillable where its mold is stuck" do
+  test "a dead node of a stuck mold is considered neither hung nor unkillable" do
     options = { "liveness_timeout" => 2.0 }
     world = simulate([0.7, :mold_hang], [1.0, :die, 1, "KILL"], options:)
     assert_equal 0, count(world, "node_hung")
-    world = simulate([1.06, :deaf, 2], [1.6, :mold_hang], options:)
+    world = simulate([1.06, :close_channel, 2], [1.6, :mold_hang], options:)
     assert_equal 0, count(world, "node_unkillable")
   end
 
-  test "a slot whose first fork is refused while it is to be replaced gets one process" do
+  test "forks one process for a slot whose fork fails during a restart" do
     world = simulate([0.559, :refuse_forks, 0.5], [0.733, :signal, "USR2"],
                      options: { "nodes" => 1, "boot_concurrency" => 1 }, seed: 1_468)
     assert_equal 1, count(world, "node_forked")
   end
 
-  test "a spare that says it is ready before it has a slot isn't" do
-    world = simulate([2.25, :say, 100, :ready], options: { "spares" => 2 })
+  test "ignores ready of a spare that has no slot" do
+    world = simulate([2.25, :post, 100, :ready], options: { "spares" => 2 })
     assert_equal 0, count(world, "supervisor_error")
     assert_equal 3, count(world, "node_ready")
   end
 
-  test "a node that died before a stop isn't said to be killed at its end" do
+  test "publishes no kill reason for a node that died before the stop" do
     world = simulate([0.813, :mold_stop_process], [1.316, :die, 0, "ABRT"], [1.709, :end, :term],
                      options: { "nodes" => 1, "stop_timeout" => 0.5 })
     assert_equal [nil], facts(world, "node_died").map { |death| death[:reason] }
   end
 
-  test "an exit that is recorded while its slot's next launch is queued launches one process" do
+  test "launches one process if an exit is recorded while a launch is queued" do
     world = simulate([0.792, :mold_stop_process], [1.453, :signal, "HUP"], [1.690, :die, 0, "KILL"],
                      options: { "nodes" => 2, "boot_concurrency" => 1, "helper" => nil },
                      seed: 836_372, seconds: 9.0)
     assert_equal 0, count(world, "supervisor_error")
   end
 
-  test "the death of a process that was launched early counts" do
+  test "counts the death of a process that was launched early" do
     world = simulate([2.029, :late_reports, 6.76, 1.76], [3.875, :die, 0, "ABRT"],
                      [4.345, :die, 0, "ABRT"],
                      options: { "nodes" => 1, "max_restarts" => 1, "refork_after" => nil },
@@ -126,8 +126,8 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal [2], facts(world, "node_waiting").map { |waiting| waiting[:deaths] }
   end
 
-  test "a mold that doesn't leave is killed, also where no node is left to look at" do
-    world = simulate([6.011, :exit, 0, 3], [6.034, :mold_stay], [7.009, :signal, "HUP"],
+  test "kills a released mold that doesn't exit, also without any node" do
+    world = simulate([6.011, :exit, 0, 3], [6.034, :mold_ignore_release], [7.009, :signal, "HUP"],
                      [9.554, :command, :scale, 1],
                      options: { "nodes" => 2, "never_restart_on" => 3, "refork_after" => nil },
                      seed: 958_229, seconds: 20.0)

@@ -6,7 +6,7 @@ require "simulation/mutations"
 
 class SimulationReplayTest < Skep::TestCase
   SEEDS = 1..60
-  # What a seed comes to, without what is of this process.
+  # Prints the result of each seed, without facts of the process.
   PROGRAM = <<~RUBY
     $LOAD_PATH << "#{File.expand_path("..", __dir__)}"
     require "simulation/campaign"
@@ -14,21 +14,21 @@ class SimulationReplayTest < Skep::TestCase
     Array.new(ARGV.size) { Object.new } # other objects have other ids and places
     Integer(ARGV[0]).upto(Integer(ARGV[1])) do |seed|
       world = Simulation::World.new(Simulation::Schedule.of(seed)).run
-      told = world.log.map do |time, name, facts|
+      events = world.log.map do |time, name, facts|
         [time, name, facts.slice(:node, :mold, :reason, "signal")]
       end
-      p [seed, world.code, world.kernel.turns, world.violations, told]
+      p [seed, world.code, world.kernel.turns, world.violations, events]
     end
   RUBY
   private_constant :SEEDS, :PROGRAM
 
-  test "a seed comes to the same in each process, whatever its hashes' seed and its collector" do
+  test "a seed gives the same result in each process, with any hash seed and without GC" do
     runs = [replay(SEEDS.first, SEEDS.last), replay(SEEDS.first, SEEDS.last, "uncollected")]
     assert_equal SEEDS.size, runs.first.lines.size
     assert_equal(*runs)
   end
 
-  test "a schedule that breaks a law is cut down to the events that it takes" do
+  test "reduces a schedule that breaks a law to the events that it needs" do
     events = (1..9).map { |number| [number * 1.0, :die, number] }
     schedule = Simulation::Schedule.new(1, { "nodes" => 4 }, events, 10)
     shrink = Simulation::Shrink.new(schedule) do |one|
@@ -40,7 +40,7 @@ class SimulationReplayTest < Skep::TestCase
     assert_nil Simulation::Shrink.new(schedule) { nil }.least
   end
 
-  test "each mutation's text is in the code, once" do
+  test "each mutation's text is in the code once" do
     Simulation::Mutations::ALL.each_value do |patches|
       Dir.mktmpdir { |folder| Simulation::Mutations.plant_all(folder, patches) }
     end

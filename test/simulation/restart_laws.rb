@@ -2,13 +2,12 @@
 
 require "simulation/adapter"
 
-# Restarts are within the policy: none comes too early after a crash, and no more deaths count than
-# there were.
+# Restarts follow the policy: none comes too early after a crash, and deaths are not counted twice.
 module Simulation
   class RestartLaws
     LEAST = 0.08 # seconds: the first backoff, less its jitter
     MOST = 24.0
-    LATE = 15.0 # seconds by which a death may be told late
+    LATE = 15.0 # seconds by which the report of a death may be late
     CRASHES = [nil, "hung", "boot_timeout"].freeze
     private_constant :LEAST, :MOST, :LATE, :CRASHES
 
@@ -17,12 +16,12 @@ module Simulation
       @kernel = world.kernel
       @deaths = Hash.new { |all, id| all[id] = [] }
       @replacing = {}
-      @to_go = {} # by slot: the pid of the node that is to be replaced
+      @to_go = {} # by slot: the pid of the node to replace
       @stopped = {} # pids of nodes that were asked to stop for a successor
       @unforked = []
     end
 
-    # Crashes whose cause is known don't count any more.
+    # Crashes with a known cause no longer count.
     def clear_deaths = @deaths = Hash.new { |_, _| [] }
 
     def recorded(name, facts)
@@ -40,7 +39,7 @@ module Simulation
     end
 
     # A node has been forked.
-    def born(node)
+    def forked(node)
       return if node.slot.nil? || @replacing.delete(node.slot) || options["spares"].positive?
 
       last, = @deaths[node.slot].last
@@ -58,7 +57,7 @@ module Simulation
 
     def options = @world.options
 
-    # Of the last one's kind.
+    # Counts the crashes of the last one's kind.
     def crashes(id)
       last, kind = @deaths[id].last
       @deaths[id].count do |time, other|
@@ -71,7 +70,7 @@ module Simulation
       @to_go[id] = facts[:pid]
     end
 
-    # Once a successor is ready, the node that it replaces is asked to stop.
+    # Once a successor is ready, the old node is asked to stop.
     def ready(id, facts)
       before = @to_go[id]
       @stopped[before] = true if before && before != facts[:pid]
@@ -84,13 +83,13 @@ module Simulation
       @deaths[id] << [@kernel.now, facts[:phase]]
     end
 
-    # A successor's death, or that of one that was to go, is no crash.
+    # The death of a successor, or of a node to replace, doesn't count as a crash.
     def drop_death(id)
       @deaths[id].pop if @deaths[id].last&.first == @kernel.now
     end
 
     def check_count(id, count)
-      return unless id.is_a?(Integer) # a spare's place has had others
+      return unless id.is_a?(Integer) # a spare's place is used again
 
       since = @kernel.now - options["restart_window"] - LATE
       dead = @kernel.processes.each_value.count { |process| dead_of?(process, id, since) }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What a seed stands for: the options of a swarm, and what happens to it. Plain data, so that it
-# can be printed, cut down and run again.
+# The options of a swarm and the events of a run, drawn from a seed. Plain data that can be printed,
+# reduced and run again.
 #
 #   schedule = Schedule.of(42)
 #   schedule.options    # => { "nodes" => 2, … }
@@ -23,17 +23,18 @@ module Simulation
 
   class << Schedule
     SIGNALS = %w[SEGV KILL ABRT TERM].freeze
-    # How often each is drawn.
+    # The weight of each event.
     NODE_EVENTS = {
-      die: 6, exit: 4, hang: 4, stop_process: 2, deaf: 2, leave_never: 1, babble: 1, complain: 2,
-      well: 1, grow: 3, stay: 2, slow_stop: 2, unkillable: 2, warm: 3, hold: 1, oom: 1, say: 2
+      die: 6, exit: 4, hang: 4, stop_process: 2, close_channel: 2, leave_never: 1, garbage: 1,
+      unhealthy: 2, healthy: 1, grow: 3, ignore_stop: 2, slow_stop: 2, unkillable: 2, warm: 3,
+      item: 1, oom: 1, post: 2
     }.freeze
     WINDOWS = {
       boot_fault: 6, slow: 4, refuse_forks: 2, late_reports: 2, no_reports: 1, double_reports: 1,
       mold_fault: 2, no_descriptors: 1, no_buffers: 1, no_molds: 1, twice: 1, unfit: 1, new_file: 2
     }.freeze
-    MOLD_EVENTS = { mold_die: 5, mold_exit: 1, mold_hang: 3, mold_babble: 1, mold_deaf: 1,
-                    mold_stop_process: 1, mold_stay: 2 }.freeze
+    MOLD_EVENTS = { mold_die: 5, mold_exit: 1, mold_hang: 3, mold_garbage: 1,
+                    mold_close_channel: 1, mold_stop_process: 1, mold_ignore_release: 2 }.freeze
     ORDERS = { hup: 3, usr2: 4, scale: 5, restart: 3, status: 1, quiet: 1, ttin: 1, usr1: 1,
                chld: 1 }.freeze
     ENDS = { term: 3, int: 1, force: 1, twice: 1 }.freeze
@@ -60,7 +61,8 @@ module Simulation
       weights.each { |one, weight| (at -= weight).negative? and return one }
     end
 
-    # Half of all come within the first seconds, where the swarm boots; a third right after another.
+    # Half of the events come within the first seconds, during the boot; a third right after
+    # another.
     def instant(random, seconds, last = nil)
       return (last + (random.rand**2 * 0.6)).round(3) if last && chance(random, 3)
 
@@ -101,7 +103,7 @@ module Simulation
       end
     end
 
-    # Of which slot: its number, or a spare's from 100 on, or the helper's.
+    # Returns a slot's number, a spare's from 100 on, or the helper's (200).
     def target(random) = [0, 0, 1, 1, 2, 3, 100, 101, 200].sample(random:)
 
     def node_event(random)
@@ -110,18 +112,18 @@ module Simulation
                when :die then SIGNALS.sample(random:)
                when :exit then [0, 0, 1, 3].sample(random:)
                when :hang then [nil, nil, 0.5, 3.0].sample(random:)
-               when :complain then 1 + random.rand(4)
+               when :unhealthy then 1 + random.rand(4)
                when :grow then [20, 60, 200].sample(random:)
                when :slow_stop then [1.0, 3.0, 6.0].sample(random:)
                when :unkillable then [1.0, 8.0, 400.0].sample(random:)
-               when :say
-                 %i[work assigned event judged guilty ask ready healthy].sample(random:)
+               when :post
+                 %i[work assigned event cleared blamed ask ready healthy].sample(random:)
                when :stop_process then [nil, 2.0].sample(random:)
       end
       [event, target(random), *detail]
     end
 
-    # What goes on for some seconds.
+    # A fault that lasts for some seconds.
     def window(random)
       event = draw(random, WINDOWS)
       detail = case event

@@ -2,8 +2,8 @@
 
 require "simulation/adapter"
 
-# Says what a swarm lacks that has had time to settle: each slot has a ready node, one mold is left,
-# and nothing that has gone is remembered, watched or open.
+# Returns what is wrong in a swarm that has had time to settle: each slot must have a ready node,
+# one mold is left, and nothing that has ended is still recorded, watched or open.
 #
 #   Settled.new(world).lacks(supervisor)   # => "slots [[0, :waiting, []]]", or nil
 module Simulation
@@ -20,7 +20,7 @@ module Simulation
     def lacks(supervisor)
       return "it hasn't booted" unless Adapter.started?(supervisor)
 
-      slots(supervisor) || molds(supervisor) || strangers(supervisor) || records(supervisor) ||
+      slots(supervisor) || molds(supervisor) || unknown(supervisor) || records(supervisor) ||
         descriptors(supervisor) || timers(supervisor)
     end
 
@@ -33,10 +33,10 @@ module Simulation
       left = Adapter.nodes(supervisor) - slots.flat_map(&:nodes)
       return "nodes of no slot: #{left.inspect}" if left.any?
 
-      lame = slots.reject { |slot| steady?(slot) }
-      return if lame.empty?
+      unsteady = slots.reject { |slot| steady?(slot) }
+      return if unsteady.empty?
 
-      "slots #{lame.map { |slot| [slot.label, Adapter.status(slot), Adapter.pids(slot)] }}"
+      "slots #{unsteady.map { |slot| [slot.label, Adapter.status(slot), Adapter.pids(slot)] }}"
     end
 
     def steady?(slot)
@@ -45,7 +45,7 @@ module Simulation
       process = @kernel.processes[Adapter.pids(slot).first]
       fine = slot.spare? ? %i[spare] : %i[ready quiet]
       slot.successor.nil? && fine.include?(Adapter.status(slot)) &&
-        process&.running? && process.actor.well?
+        process&.running? && process.actor.healthy?
     end
 
     def done?(slot)
@@ -54,9 +54,9 @@ module Simulation
       options["restart"] != "always" || options["never_restart_on"]
     end
 
-    # One whose nodes could not be replaced goes on beside the current one.
+    # A mold whose nodes could not be replaced stays beside the current one.
     def molds(supervisor)
-      return "a change is under way" if Adapter.changing?(supervisor)
+      return "a change is in progress" if Adapter.changing?(supervisor)
 
       current = Adapter.current_mold(supervisor)
       used = [current, *Adapter.nodes(supervisor).map(&:mold)]
@@ -64,27 +64,27 @@ module Simulation
       "molds #{molds.inspect}" unless molds.include?(current) && (molds - used).empty?
     end
 
-    def strangers(supervisor)
+    def unknown(supervisor)
       known = [*Adapter.nodes(supervisor), *Adapter.molds(supervisor)].map(&:pid)
-      strangers = @kernel.processes.each_value.select do |process|
+      unknown = @kernel.processes.each_value.select do |process|
         process.running? && !process.dying? && !known.include?(process.pid) && !forgotten?(process)
       end
-      "processes #{strangers.inspect}" if strangers.any?
+      "processes #{unknown.inspect}" if unknown.any?
     end
 
-    # A node whose mold dies before it has reported it, and that doesn't hear of it, is known by
-    # nobody until the supervisor's end.
+    # If a mold dies before it reports a node, and the node doesn't notice, the supervisor learns of
+    # it only at its end.
     def forgotten?(process)
       node = process.actor
-      process.orphan? && node.is_a?(Node) && (node.deaf? || !node.awake?)
+      process.orphan? && node.is_a?(Node) && (node.channel_closed? || !node.awake?)
     end
 
     def records(supervisor)
       name, left = Adapter.records(supervisor).find { |_, some| some.any? }
       return "#{name}: #{left.inspect}" if name
 
-      going = Adapter.recycling(supervisor)
-      "recycling #{going}" unless going.zero?
+      count = Adapter.recycling(supervisor)
+      "recycling #{count}" unless count.zero?
     end
 
     # A pidfd and a channel for each process, signals and commands.

@@ -3,17 +3,17 @@
 require "simulation/adapter"
 require "simulation/socket"
 
-# What stands for the supervisor's process setup: signals and commands come from the schedule, and
-# orphans are those of the made-up machine.
+# Stands in for the supervisor's process setup: signals and commands come from the schedule, and
+# orphans from the simulated machine.
 module Simulation
-  # Makes the Setup of a world's supervisor, in place of the class ProcessSetup.
+  # Creates the Setup of a world's supervisor, in place of the class ProcessSetup.
   SetupOf = Struct.new(:world) do
     def new(supervisor, program:, ours:, forked:)
       Setup.new(supervisor, world:, ours:).tap { |setup| world.setup = setup }
     end
   end
 
-  # Something to be taken: signals' names, or commands.
+  # A queue that the event loop can watch, of signal names or commands.
   class Mailbox < Descriptor
     def initialize(kernel)
       super(kernel, :supervisor)
@@ -60,7 +60,7 @@ module Simulation
     def close_in_child = raise(NotImplementedError)
   end
 
-  # Whom the made-up kernel hands to the supervisor as its subreaper.
+  # Reaps the orphans that the simulated kernel passes to the supervisor as their subreaper.
   class Reaper
     SECONDS = 5.0
     private_constant :SECONDS

@@ -2,8 +2,8 @@
 
 require "simulation/campaign"
 
-# Cuts a schedule that breaks a law down to what it takes: as few events, and as plain options, as
-# break the same law.
+# Reduces a schedule that breaks a law to the smallest one that breaks the same law: fewest events,
+# plainest options.
 #
 #   Shrink.new(Schedule.of(42)).least   # => a Schedule; run it again and it breaks the law
 module Simulation
@@ -19,7 +19,7 @@ module Simulation
 
     attr_reader :law, :runs
 
-    # The block returns what a schedule breaks, or nil.
+    # The block returns the law that a schedule breaks, or nil.
     def initialize(schedule, &verdict)
       @verdict = verdict || Campaign.method(:verdict)
       @schedule = schedule
@@ -51,7 +51,7 @@ module Simulation
 
     def better(schedule, other) = law_of(other) == @law ? other : schedule
 
-    # Which law it breaks: what is said without its numbers.
+    # Returns the broken law: the sentence without its numbers.
     def law_of(schedule)
       @runs += 1
       @verdict.call(schedule)&.gsub(/\d+/, "0")&.slice(0, 40)

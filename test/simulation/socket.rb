@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Descriptors of the made-up kernel: socket pairs that carry bytes and descriptors, and handles on
-# processes. A descriptor knows its owner; the kernel counts the supervisor's.
+# Descriptors of the simulated kernel: socket pairs that carry bytes and descriptors, and handles on
+# processes. A descriptor knows its owner; the kernel counts those of the supervisor.
 module Simulation
   class Descriptor
     attr_reader :owner
@@ -30,7 +30,7 @@ module Simulation
     def released = nil
   end
 
-  # A pidfd's own: readable once the process is dead.
+  # The descriptor of a pidfd: readable once the process is dead.
   class ProcessDescriptor < Descriptor
     attr_reader :process
 
@@ -45,15 +45,15 @@ module Simulation
     def inspect = "#<pidfd of #{@process.pid}>"
   end
 
-  # A descriptor on its way: received by an owner, or dropped.
+  # A descriptor in a message: an owner receives it, or it is dropped.
   Flight = Struct.new(:receive, :drop)
 
-  # What a frame brings along, as Ruby's ancillary data.
+  # The descriptors of a message, as Ruby's ancillary data.
   Rights = Struct.new(:ios) do
     def unix_rights = ios
   end
 
-  # One end of a pair: as many descriptors as processes may have it open.
+  # One end of a pair. Several processes may have it open, each with a descriptor.
   class Endpoint
     LIMIT = 100_000
     private_constant :LIMIT
@@ -77,7 +77,7 @@ module Simulation
       woken&.call
     end
 
-    # At most so many bytes, and what came with the first of them; nil: nothing is there.
+    # Returns at most so many bytes, and the descriptors that came with the first; nil: none.
     def take(most)
       bytes, ios = @segments.first
       return unless bytes

@@ -7,7 +7,7 @@ require "simulation/setup"
 require "simulation/schedule"
 require "simulation/laws"
 
-# One run of a schedule: a real supervisor on a made-up machine, from its first mold to its exit
+# One run of a schedule: a real supervisor on a simulated machine, from its first mold to its exit
 # code.
 #
 #   world = World.new(Schedule.of(42))
@@ -16,13 +16,13 @@ require "simulation/laws"
 #   world.log          # => [[1000.2, "node_forked", { node: 0, … }], …]
 module Simulation
   class World
-    LOOK = 0.5 # seconds between two looks whether all has settled
+    LOOK = 0.5 # seconds between two checks whether all has settled
     MESSAGES = {
       work: ["work", { "facts" => { "totals" => { "a" => 1 } } }], ask: ["ask", { "number" => 1 }],
       assigned: ["assigned", { "assigned" => true, "facts" => { "partitions" => 3 } }],
       event: ["event", { "name" => "hello", "level" => "info", "facts" => { "node" => 9 } }],
-      judged: ["suspects_resolved", { "suspects" => [["orders/0/1", nil]], "blamed" => false }],
-      guilty: ["suspects_resolved", { "suspects" => [["orders/0/1", nil]], "blamed" => true }],
+      cleared: ["suspects_resolved", { "suspects" => [["orders/0/1", nil]], "blamed" => false }],
+      blamed: ["suspects_resolved", { "suspects" => [["orders/0/1", nil]], "blamed" => true }],
       ready: ["ready"], healthy: ["healthy"]
     }.freeze
     private_constant :LOOK, :MESSAGES
@@ -57,7 +57,7 @@ module Simulation
       srand(before)
     end
 
-    # Where the swarm's name is locked, in this process.
+    # Returns the directory of the control socket, for this process.
     def self.directory
       return @directory if @owner == Process.pid
 
@@ -75,7 +75,7 @@ module Simulation
     def violations = @kernel.violations
     def supervisor = @supervisor
 
-    # What the actors ask.
+    # Methods for the actors.
 
     def dice(*key) = Random.new(key.reduce(schedule.seed) { |sum, one| (sum * 1_000_003) + one })
     def page = @page ||= Adapter.page(@supervisor)
@@ -86,7 +86,7 @@ module Simulation
     # The number of a node among those of its slot.
     def count_node(label) = @counts[label.hash_key] += 1
 
-    # What the swarm file says.
+    # Returns the definition in the swarm file.
     def file
       tasks = Array.new(options["works"] || 1) do |work|
         { "nodes" => (options["works"] ? 1 + (work % 2) : nil), "threads" => 1, "errors" => [],
@@ -97,7 +97,7 @@ module Simulation
                 "events" => options["helper"] ? %w[node_died node_ready] : [] })
     end
 
-    # A file that a reload finds otherwise than the first mold did.
+    # Changes the definition, for a reload.
     def changed(file)
       first = file["tasks"].first
       case windows(:new_file).last&.last
@@ -118,28 +118,28 @@ module Simulation
     def unfit? = windows(:unfit).any?
     def mold_fault(step) = windows(:mold_fault).find { |_, _, at, _| at == step }&.last
 
-    # How often an exit is reported.
+    # Returns how often an exit is reported.
     def reports
       return 0 if windows(:no_reports).any?
 
       windows(:double_reports).any? ? 2 : 1
     end
 
-    # As many boots fail as the window says.
+    # Returns the fault of the next boot; a window has a number of them.
     def boot_fault(_node)
       window = windows(:boot_fault).find { |one| one.last.positive? } or return
       window[-1] -= 1
       window[2]
     end
 
-    def born(node)
+    def forked(node)
       @nodes[node] = true
-      @laws.born(node)
+      @laws.forked(node)
     end
 
-    def gone(node) = @nodes.delete(node)
+    def forget(node) = @nodes.delete(node)
 
-    # What is the launcher's: Molds::MoldLauncher's methods.
+    # Methods for the launcher, in place of Molds::MoldLauncher.
 
     def file_name = "simulated.rb"
 
@@ -160,7 +160,7 @@ module Simulation
       @laws.recorded(name, facts)
     end
 
-    # The faults are over.
+    # Returns true once the faults are over.
     def calm? = @calm
 
     private
@@ -184,7 +184,7 @@ module Simulation
         "control" => "#{World.directory}/s.sock" }
     end
 
-    # Nodes beat whatever the supervisor does: it finds the page as it is when it wakes.
+    # Writes the nodes' beats to the page before the supervisor reads it.
     def beat
       now, frozen = @kernel.now, @kernel.frozen_seconds
       @nodes.each_key { |node| node.beat(now, frozen) }
@@ -201,7 +201,7 @@ module Simulation
       @windows.select { |one, until_then| one == kind && until_then > @kernel.now }
     end
 
-    # Nothing new goes wrong; what is wrong already stays so.
+    # Ends the faults; existing damage remains.
     def calm_down
       @calm = true
       @windows.clear
@@ -221,7 +221,7 @@ module Simulation
       @laws.signalled("TERM") || setup&.signal("TERM")
     end
 
-    # An event of the schedule.
+    # Applies an event of the schedule.
     def apply(kind, *details)
       case kind
       when :signal then @laws.signalled(*details) || setup&.signal(*details)
@@ -248,7 +248,7 @@ module Simulation
       @kernel.after(seconds) { @kernel.public_send(set, false) }
     end
 
-    # The youngest process of a slot.
+    # Returns the youngest process of a slot.
     def node_at(target)
       @nodes.each_key.select { |node| node.process.running? && place(node) == target }.last
     end
@@ -266,16 +266,16 @@ module Simulation
       when :mold_exit then process.exit(details[0])
       when :mold_hang then mold.hang(*details)
       when :mold_stop_process then process.signal("STOP")
-      when :mold_babble then mold.babble
-      when :mold_stay then mold.stay
-      when :mold_deaf then mold.close_channel
+      when :mold_garbage then mold.send_garbage
+      when :mold_ignore_release then mold.ignore_release
+      when :mold_close_channel then mold.close_channel
       end
     end
 
-    def complain(node, times)
+    def report_unhealthy(node, times)
       times.times do |count|
         later = count * options["liveness_timeout"] * 0.2
-        @kernel.after(later) { node.complain("ill") if node.process.running? }
+        @kernel.after(later) { node.report_unhealthy("ill") if node.process.running? }
       end
     end
 
@@ -291,20 +291,20 @@ module Simulation
       when :exit then node.leave(details[0])
       when :hang then node.hang(*details)
       when :stop_process then pause(process, details[0])
-      when :deaf then node.be_deaf
+      when :close_channel then node.drop_channel
       when :leave_never then node.leave_never
-      when :babble then node.babble
-      when :complain then complain(node, details[0])
-      when :well then node.be_well
+      when :garbage then node.send_garbage
+      when :unhealthy then report_unhealthy(node, details[0])
+      when :healthy then node.report_healthy
       when :grow then process.pages += details[0] * 256
-      when :stay then node.stay_when_told
+      when :ignore_stop then node.ignore_stop
       when :slow_stop then node.stop_in(details[0])
       when :unkillable then process.dies_after = details[0]
-      when :warm then node.get_warm
-      when :hold then node.hold("orders/0/1")
-      when :say
-        @laws.clear_deaths if details[0] == :guilty
-        node.say(*MESSAGES.fetch(details[0])) unless details[0] == :ready && !node.ready?
+      when :warm then node.report_warm
+      when :item then node.take_item("orders/0/1")
+      when :post
+        @laws.clear_deaths if details[0] == :blamed
+        node.post(*MESSAGES.fetch(details[0])) unless details[0] == :ready && !node.ready?
       when :oom
         @kernel.oom_kills += 1
         process.signal("KILL")
@@ -315,7 +315,7 @@ module Simulation
   Schedule::WINDOW_KINDS = %i[boot_fault slow refuse_forks late_reports no_reports double_reports
                              mold_fault no_molds twice unfit new_file].freeze
 
-  # What Molds::MoldLauncher's classes are to the supervisor.
+  # Stands in for the classes of Molds::MoldLauncher.
   class Launcher
     def initialize(world)
       @world = world
@@ -328,7 +328,7 @@ module Simulation
     def failed = nil
   end
 
-  # Writes down what the supervisor tells.
+  # Records the supervisor's events.
   class Recorder < Adapter.observer
     def initialize(world)
       super()

@@ -4,7 +4,7 @@ require "ripper"
 require "set"
 
 # Which constants the files of lib define, and which of them each class names. References are
-# resolved as Ruby does it, by the modules around them; methods called on objects aren't seen.
+# resolved as Ruby does it, by the modules around them; calls of methods don't count.
 #
 #   graph = ConstantGraph.new(Dir["lib/skep/swarm/**/*.rb"], root: "Skep::Swarm")
 #   graph.references   # => [["Skep::Swarm::Nodes::Slot", "Skep::Swarm::IPC::ExitStatus"], …]
@@ -59,7 +59,7 @@ class ConstantGraph
       walk(node.last, [name, *nesting])
     end
 
-    # ["Skep", "Swarm"] of Skep::Swarm; nil of anything but a name.
+    # Returns ["Skep", "Swarm"] for Skep::Swarm; nil for anything but a name.
     def path(node)
       case node[0]
       when :const_path_ref then (left = path(node[1])) && [*left, node[2][1]]
@@ -72,7 +72,7 @@ class ConstantGraph
   # Which module or class names which constant.
   attr_reader :references
 
-  # root: a class that is the namespace of all others, and counts as none of them.
+  # root: a class that is the namespace of all others, and isn't counted.
   def initialize(files, root: nil)
     readers = files.map { |file| Reader.new(File.read(file, encoding: "UTF-8")) }
     @root = root

@@ -2,10 +2,11 @@
 
 require "test_helper"
 
-# Fakes of skep's objects, for tests of what uses them. Each names the class it stands for:
+# Fakes of skep's objects, for tests of the code that uses them. Each names the real class:
 # fakes_test checks that this class has the fake's methods, with the same parameters.
 #
-#   Fakes.stands_for(Event, "Skep::Kafka::Librdkafka::EventQueue::Event", controls: %i[told])
+#   Fakes.stands_for(FlushedClient, "Skep::Kafka::Librdkafka::ProducerClient",
+#                    controls: %i[flushes])
 #
 # controls: methods of the fake that only tests call.
 module Fakes

@@ -4,8 +4,8 @@
 #
 #   HangWatch.over(240) { … }      # Hangs, once 240 seconds have passed
 #
-# By one thread for all tests, marked as one that a fork may lose. Ruby 3.1's Timeout has one for
-# each call, which tests of threads would meet.
+# One thread watches all tests, and is marked as fork-safe. Timeout of Ruby 3.1 starts a thread for
+# each call, which tests of threads would find.
 module HangWatch
   Hangs = Class.new(StandardError)
 

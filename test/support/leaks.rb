@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 # Fails a test that leaves something behind: a child process (killed then, so that the next test
-# starts clean), a file descriptor, or a thread of skep's. Included in Skep::TestCase. It knows
-# Linux's /proc only; elsewhere children and descriptors aren't looked at.
+# starts clean), a file descriptor, or a thread of skep's. Included in Skep::TestCase. Without
+# Linux's /proc it checks threads only.
 module Leaks
-  ENDING = 0.5 # seconds that a thread has which is about to end
+  ENDING = 0.5 # seconds for a thread that is about to end
   private_constant :ENDING
 
-  # Descriptors that Ruby itself opens when first needed, opened now: no test is blamed for them.
+  # Opens the descriptors that Ruby opens at the first use, so that no test counts as their owner.
   def self.settle
     IO.pipe { |reader, writer| Thread.new { reader.read }.tap { writer.close }.join }
     Process.wait(fork { exit! })
@@ -35,20 +35,20 @@ module Leaks
     return if pids.empty?
 
     named = pids.map { |pid| "child #{pid} (#{File.read("/proc/#{pid}/stat")[/\(.*\) \w/]})" }
-    pids.each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) } # unreaped, so no stranger's
+    pids.each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) } # unreaped, so still theirs
     named.join(", ")
   end
 
   def children = Dir["/proc/self/task/*/children"].flat_map { |list| children_in(list) }
 
-  # None of a thread that has ended since the folder was read.
+  # Returns [] for a thread that has ended since the folder was read.
   def children_in(list)
     File.read(list).split.map(&:to_i)
   rescue Errno::ENOENT, Errno::ESRCH
     []
   end
 
-  # Objects that are garbage close their descriptors when collected: collects before it blames.
+  # Collects garbage before it reports, because garbage closes its descriptors only then.
   def left_fds
     left = fds_since_setup
     GC.start if left.any?
@@ -56,7 +56,7 @@ module Leaks
     left.map { |fd, target| "fd #{fd} (#{target})" }.join(", ") if left.any?
   end
 
-  # One that is on its way out isn't left behind.
+  # A thread that is about to end isn't left behind.
   def left_threads
     left = (threads - @threads_before).reject { |thread| ends?(thread) }
     left.map { |thread| "thread #{thread.name}" }.join(", ") if left.any?
@@ -64,7 +64,7 @@ module Leaks
 
   def ends?(thread)
     !thread.join(ENDING).nil?
-  rescue Exception # rubocop:disable Lint/RescueException -- by which it has ended
+  rescue Exception # rubocop:disable Lint/RescueException -- the error that ended it
     true
   end
 
@@ -72,7 +72,7 @@ module Leaks
 
   def fds = Dir["/proc/self/fd/*"].to_h { |path| [File.basename(path), target_of(path)] }.compact
 
-  # nil for the descriptor of the listing itself, closed by now.
+  # Returns nil for the descriptor of the listing itself, which is closed by now.
   def target_of(path)
     File.readlink(path)
   rescue Errno::ENOENT

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Whether this machine promises to have all that tests and scenarios use: tools, gems, rights and
-# a broker. Where it does, a test that lacks one of them fails instead of being skipped.
+# Whether this machine promises to have everything that tests and scenarios use: tools, gems, rights
+# and a broker. If it does, a test that lacks one of them fails instead of being skipped.
 #
 #   Means.promised?   # SKEP_NO_SKIP=1, or CI=true unless SKEP_NO_SKIP is something else
 module Means

@@ -3,12 +3,12 @@
 require "test_helper"
 require "tmpdir"
 
-# What becomes of a test or scenario that lacks something.
+# A test or scenario that lacks something is skipped, or fails where the machine promises it.
 class MeansTest < Skep::TestCase
   ROOT = File.expand_path("../..", __dir__)
   private_constant :ROOT
 
-  test "a machine promises by SKEP_NO_SKIP, or by CI where that says nothing" do
+  test "promised? reads SKEP_NO_SKIP, or CI if that isn't set" do
     { {} => false, { "CI" => "true" } => true, { "CI" => "false" } => false,
       { "SKEP_NO_SKIP" => "1" } => true, { "SKEP_NO_SKIP" => "0", "CI" => "true" } => false,
       { "SKEP_NO_SKIP" => "", "CI" => "true" } => false }.each do |env, promised|
@@ -16,20 +16,20 @@ class MeansTest < Skep::TestCase
     end
   end
 
-  test "a test that lacks something is skipped, or fails where that is promised" do
+  test "a test that lacks something is skipped, or fails with SKEP_NO_SKIP=1" do
     source = <<~RUBY
       $LOAD_PATH.unshift("#{ROOT}/test")
       require "test_helper"
-      Class.new(Skep::TestCase) { test("is shown by fish") { missing "fish" } }
+      Class.new(Skep::TestCase) { test("needs fish") { missing "fish" } }
     RUBY
     { "0" => "0 failures, 0 errors, 1 skips", "1" => "1 failures, 0 errors, 0 skips" }
-      .each do |promise, told|
+      .each do |promise, summary|
       out, = run_program(source, env: { "SKEP_NO_SKIP" => promise }, gems: true)
-      assert_includes out, told
+      assert_includes out, summary
     end
   end
 
-  test "scenarios that are skipped are counted as skipped, with their reasons" do
+  test "skipped scenarios are counted, and printed with their reasons" do
     out, status = scenarios("0", "good" => "must('be') { true }", "missing" => "missing 'a moon'",
                                  "other" => "skip 'another Ruby'")
     assert_predicate status, :success?, out
@@ -39,21 +39,21 @@ class MeansTest < Skep::TestCase
     assert_match(/^skipped other: another Ruby$/, out)
   end
 
-  test "a scenario that lacks what is promised fails, one that can't be shown here doesn't" do
+  test "with SKEP_NO_SKIP=1 a scenario that lacks something fails, but `skip` doesn't" do
     out, status = scenarios("1", "missing" => "missing 'a moon'", "other" => "skip 'another Ruby'")
     refute_predicate status, :success?
     assert_match(/^0 passed, 1 failed, 1 skipped$/, out)
-    assert_match(/this machine promises, and doesn't have: a moon/, out)
+    assert_match(/this machine lacks what it promises: a moon/, out)
   end
 
-  test "a scenario that is killed has failed" do
+  test "a killed scenario counts as failed" do
     out, = scenarios("0", "killed" => "Process.kill(:KILL, Process.pid)")
     assert_match(/^0 passed, 1 failed, 0 skipped$/, out)
   end
 
   private
 
-  # What the Rakefile tells of such scenarios.
+  # Returns what the Rakefile prints about such scenarios, and its exit status.
   def scenarios(promise, sources)
     Dir.mktmpdir do |directory|
       sources.each { |name, body| File.write("#{directory}/#{name}.rb", scenario(body)) }

@@ -4,7 +4,7 @@ require "io/wait"
 require "rbconfig"
 require "support/patience"
 
-# What tests of processes are made of; included in Skep::TestCase. Nothing waits without a deadline.
+# Helpers for tests of processes, included in Skep::TestCase. Each wait has a deadline.
 #
 #   pid, reader = in_child { |w| w.puts "up"; exit 3 }
 #   wait_readable(reader).gets                           # "up"; EOF means that the child is dead
@@ -16,20 +16,20 @@ module Processes
   ROOT = File.expand_path("../..", __dir__)
   PATIENCE = 10
   VOLLEY = 200 # signals
-  # By these variables Bundler gets into each Ruby that is started, and takes 0.2 s of processor
-  # time there. Tests start hundreds, most of which need no gem.
+  # With these variables each Ruby that is started loads Bundler, which takes 0.2 s of processor
+  # time. Tests start hundreds of programs, most of which need no gem.
   BUNDLER = ENV.to_h.slice("RUBYOPT", "BUNDLER_SETUP").freeze
   BUNDLER.each_key { |name| ENV.delete(name) }
   private_constant :ROOT, :PATIENCE, :VOLLEY
 
-  # The moment so many seconds from now, on the monotonic clock.
+  # Returns the time so many seconds from now, on the monotonic clock.
   def deadline(seconds) = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
 
-  # Seconds left until a deadline, 0 when it is over.
+  # Returns the seconds until a deadline; 0 if it has passed.
   def seconds_until(deadline) = [deadline - deadline(0), 0.0].max
 
-  # The block never takes less than so many seconds, and no more than `most` once this process is
-  # let alone: on a busy machine anything may take long now and then, but not again and again.
+  # Asserts that the block takes at least `least` seconds each time, and at most `most` in one of
+  # several runs: on a busy machine a single run may take longer.
   def assert_takes(least, most:)
     over = deadline(PATIENCE)
     begin
@@ -49,8 +49,8 @@ module Processes
   end
 
   # Forks a child that runs the block with the write end of a pipe, and ends without at_exit: with
-  # status 0, that of its `exit`, or 1 when it raised. The pipe is closed after the test; the child
-  # is the test's to wait for.
+  # status 0, that of its `exit`, or 1 when it raised. The pipe is closed after the test; the test
+  # must wait for the child.
   def in_child(&block)
     reader, writer = IO.pipe
     pid = fork do
@@ -62,9 +62,9 @@ module Processes
     [pid, reader]
   end
 
-  # Runs the block while signals come in volleys as fast as another process can send them, the next
-  # one when the one before has been felt: else they may leave no time for anything else.
-  def stormed
+  # Runs the block while another process sends signals in volleys, as fast as it can. It sends a
+  # volley once the last was handled: otherwise they may leave no time for the block.
+  def under_signals
     handled, handler = IO.pipe
     previous = trap(:USR1) { handler.write_nonblock(".", exception: false) }
     storm = volleys(handled, handler)
@@ -78,8 +78,8 @@ module Processes
 
   # Runs Ruby source, or a file of it, in a fresh process that leads a group of its own; returns
   # when it and all that hold its output have ended. At the timeout the whole group is killed and
-  # the test fails. Gems are in reach only with `gems: true`, by this process's load path: RubyGems
-  # and Bundler take their time, and are there with `gems: :bundler`.
+  # the test fails. `gems: true` gives it this process's load path; `gems: :bundler` also loads
+  # RubyGems and Bundler, which takes longer.
   def run_program(program, args = [], env: {}, timeout: 30, gems: false)
     source = File.file?(program) ? [program] : ["-e", program]
     bare = "--disable=gems" unless gems == :bundler
@@ -87,14 +87,14 @@ module Processes
                 *args.map(&:to_s), timeout:)
   end
 
-  # The same for any command. Its environment is this one's, without what loads Bundler.
+  # The same for any command. It inherits this environment, without the variables of Bundler.
   def run_command(env, *command, timeout:)
     timeout = Patience.of(timeout)
     pipes = Array.new(2) { IO.pipe }
     pid = spawn_on(pipes.map(&:last), env, command)
     texts = read_all(pipes.map(&:first), deadline(timeout))
     over = texts.all?(&:frozen?)
-    Process.kill(:KILL, -pid) unless over # its leader is unreaped: the group is still ours
+    Process.kill(:KILL, -pid) unless over # its leader is unreaped, so the group exists
     status = Process.wait2(pid).last
     over or raise TooLate, "not over after #{timeout} s: #{command.join(" ")}\n#{texts.join("\n")}"
     [*texts, status]
@@ -118,11 +118,11 @@ module Processes
     end
   end
 
-  # From a child, to us.
+  # Forks a child that sends them to this process, and returns its pid.
   def volleys(handled, handler)
     target = Skep.pidfd(Process.pid)
     in_child do
-      handler.close # which ends with us
+      handler.close # so that it ends with this process
       loop { VOLLEY.times { target.signal(:USR1) } && handled.readpartial(65_536) }
     end.first
   ensure
@@ -136,18 +136,18 @@ module Processes
     spawn(env, *command, in: File::NULL, out:, err:, pgroup: true).tap { outputs.each(&:close) }
   end
 
-  # What a child of in_child exits with.
+  # Returns the exit status of a child of in_child.
   def status_of(writer)
     yield writer
     0
   rescue SystemExit => e
     e.status
-  rescue Exception => e # nothing may return into the parent's test
+  rescue Exception => e # the child must not return into the parent's test
     $stderr.write(e.full_message)
     1
   end
 
-  # What can be read by then of each; frozen where its end was seen.
+  # Returns what can be read of each IO by then, frozen if its end was reached.
   def read_all(ios, by)
     texts = ios.to_h { |io| [io, String.new] }
     while (open = texts.reject { |_, text| text.frozen? }.keys).any?

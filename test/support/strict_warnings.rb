@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Makes a warning about skep's own code, or about its tests, an error. Those of gems pass by.
+# Makes a warning about skep's own code, or about its tests, an error. Warnings of gems are printed.
 module StrictWarnings
   ROOT = File.expand_path("../..", __dir__)
   OURS = %r{\A(?:#{Regexp.escape(ROOT)}/)?(?:lib|test|exe)/}

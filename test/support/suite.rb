@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Runs the given test files in several processes. None given: all but test/benchmark, and with
-# SKEP_PURE=1 those of the parts that have a fallback in Ruby, and of what stands on them.
+# Runs the given test files in several processes. Without arguments it runs all but test/benchmark;
+# with SKEP_PURE=1 those of the parts that have a fallback in Ruby, and of their users.
 #
 #   ruby -w -Ilib -Itest test/support/suite.rb [FILE or FOLDER...] [Minitest's options]
 #

@@ -34,7 +34,7 @@ class SuiteTest < Skep::TestCase
     assert_match(/^4 runs, \d+ assertions, 1 failures, 1 errors, 0 skips$/, out)
   end
 
-  test "a worker that is killed, or exits, fails the test that it ran, and no other" do
+  test "a worker that is killed or exits fails the test in progress, and no other" do
     more = (1..9).map { |n| "test('#{n}') { pass }" }.join("\n")
     out, status = suite({ "One" => "test('ends') { Process.kill(:KILL, Process.pid) }\n#{more}",
                           "Two" => "test('ends') { exit!(0) }\n#{more}" })
@@ -46,18 +46,18 @@ class SuiteTest < Skep::TestCase
     assert_match(/^20 runs, \d+ assertions, 0 failures, 2 errors/, out)
   end
 
-  test "a worker that ends badly after its last test is an error" do
+  test "reports a worker that exits with an error after its last test" do
     out, status = suite({ "One" => GOOD, "Two" => "test('ends') { pass && at_exit { exit!(3) } }" })
     assert_equal 1, status.exitstatus
     assert_match(/The worker that had run \S+two_test\.rb, .* did not end well: exit 3/, out)
   end
 
-  test "runs a class that must be alone while nothing else runs" do
+  test "runs the tests of a run_alone! class while no other test runs" do
     in_directory do |directory|
       log = "#{directory}/log"
       note = ->(what) { %(File.write("#{log}", "#{what}\\n", mode: "a")) }
       body = "test('a') { #{note["+"]}; pass; #{note["-"]} }\n"
-      alone = "run_alone! 'it says so'\n" \
+      alone = "run_alone! 'it logs'\n" \
               "3.times { |n| test(n.to_s) { #{note["("]}; pass; #{note[")"]} } }"
       out, status = suite({ "One" => alone, "Two" => body, "Three" => alone, "Four" => body })
       assert_predicate status, :success?, out
@@ -72,7 +72,7 @@ class SuiteTest < Skep::TestCase
     assert_match(/^2 runs/, out)
   end
 
-  test "runs a single file in its own process, or all files where one process is asked for" do
+  test "runs a single file in its own process, and all files with one process" do
     body = GOOD.sub("worker", "suite")
     assert_predicate suite({ "One" => body }, env: { "SKEP_TEST_PROCESSES" => nil }).last, :success?
     env = { "SKEP_TEST_PROCESSES" => "1" }
@@ -108,7 +108,7 @@ class SuiteTest < Skep::TestCase
 
   private
 
-  # Runs the suite on test classes with these bodies, in two processes. Bundler would take its time.
+  # Runs the suite on test classes with these bodies, in two processes, without Bundler.
   def suite(bodies, *options, env: {})
     in_directory do |directory|
       paths = bodies.map { |name, body| test_file(directory, name, body) }

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Skep
-  # Every test's class. A test is a sentence, asserts something, leaves nothing behind (Leaks), and
-  # comes to its end: one that hangs fails with the place where it did.
+  # The base class of every test. A test's name is a sentence. A test fails if it asserts nothing,
+  # leaves something behind (Leaks), or hangs; then its backtrace shows where.
   class TestCase < Minitest::Test
     include Leaks
     include Processes
@@ -10,27 +10,27 @@ module Skep
     # Seconds; far beyond what the slowest test takes on the slowest machine.
     def self.longest = 240
 
-    # Has the class's tests run after all others, while no other test runs. The reason is what they
-    # share with other tests and can't have for themselves.
+    # Runs the class's tests after all others, while no other test runs. The reason is what they
+    # share with other tests.
     def self.run_alone!(reason) = @alone = reason
 
     def self.alone? = !@alone.nil?
 
     def self.test(sentence, &block)
       name = :"test_#{sentence}"
-      raise ArgumentError, "#{self} tests twice that it #{sentence}" if method_defined?(name, false)
+      raise ArgumentError, "#{self} has two tests: #{sentence}" if method_defined?(name, false)
 
       define_method(name, &block)
     end
 
-    # Skips the test for want of something that can be installed; fails it where the machine
-    # promises to have that (Means). `skip` is for what doesn't exist here: another Ruby, the C on
-    # the fallback, rights.
+    # Skips the test because something that can be installed is missing, or fails it if the machine
+    # promises to have that (Means). `skip` is for what can't exist here: another Ruby, the C
+    # extension on the fallback, rights.
     def missing(what)
-      Means.promised? ? flunk("this machine promises, and doesn't have: #{what}") : skip(what)
+      Means.promised? ? flunk("this machine lacks what it promises: #{what}") : skip(what)
     end
 
-    # Ends what tests of another class share (SharedBroker).
+    # Stops the SharedBroker of another class.
     def before_setup
       ::SharedBroker.stop if defined?(::SharedBroker) && !is_a?(::KafkaCase)
       super

@@ -2,7 +2,7 @@
 
 require "test_helper"
 
-# The tests' own ground: what must fail fails. Each body is the only test of a suite of its own.
+# Skep::TestCase fails each test with one of these faults. Each body is the only test of a suite.
 class TestCaseTest < Skep::TestCase
   HELPER = File.expand_path("../test_helper", __dir__)
   FAULTS = {
@@ -13,27 +13,27 @@ class TestCaseTest < Skep::TestCase
       %(Thread.new { Queue.new.pop }.name = "skep.lost"; pass), /left behind: thread skep.lost/
     ],
     "that warns" => [%(warn("old", uplevel: 0); pass), /a warning: .*old/],
-    "that waits in vain" => ["IO.pipe { |r, _| wait_readable(r, 0.01) }", /nothing to read/],
-    "whose program is late" => [%(run_program("r, w = IO.pipe; r.read", timeout: 0.1)), /not over/]
+    "that gets no input" => ["IO.pipe { |r, _| wait_readable(r, 0.01) }", /nothing to read/],
+    "whose program hangs" => [%(run_program("r, w = IO.pipe; r.read", timeout: 0.1)), /not over/]
   }.freeze
   private_constant :HELPER, :FAULTS
 
-  FAULTS.each do |which, (body, reason)|
-    test "fails a test #{which}" do
+  FAULTS.each do |fault, (body, reason)|
+    test "fails a test #{fault}" do
       out, _, status = suite_of(body)
       assert_match reason, out
       assert_equal 1, status.exitstatus
     end
   end
 
-  # It may have come no further than its setup in that time, where the machine is busy.
+  # On a busy machine the test may still be in its setup.
   test "fails a test that hangs" do
     out, err, status = suite_of("IO.pipe { |reader, _| reader.read }", "def self.longest = 0.1")
     assert_match(/no end after 0.1 s/, out + err)
     assert_equal 1, status.exitstatus
   end
 
-  test "says where a test hangs" do
+  test "reports the line where a test hangs" do
     out, _, status = suite_of(<<~BODY)
       HangWatch.over(0.1) { IO.pipe { |reader, _| reader.read } }
     BODY
@@ -41,7 +41,7 @@ class TestCaseTest < Skep::TestCase
     assert_equal 1, status.exitstatus
   end
 
-  test "passes a test that closes what it opened, and waits for what it forked" do
+  test "passes a test that closes its descriptors and waits for its children" do
     out, err, status = suite_of(<<~RUBY)
       pid, reader = in_child { |writer| writer.write("up"); exit 3 }
       assert_equal "up", wait_readable(reader).read

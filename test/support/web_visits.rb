@@ -4,8 +4,8 @@ require "stringio"
 require "tmpdir"
 require "skep/web"
 
-# Requests to the page by direct calls, for a swarm "hive" that is a socket which answers commands
-# and keeps what it was sent.
+# Requests to the page by direct calls, for a swarm "hive": a socket that answers commands and
+# records them.
 module WebVisits
   STATUS = { "name" => "hive", "state" => "running", "pid" => 1, "uptime" => 1.0, "nodes" => [
     { "id" => 0, "pid" => 2, "state" => "ready", "last_hang" => { "reason" => "hung" },
@@ -39,7 +39,7 @@ module WebVisits
     Skep::Web.new(control: path, **options, &block).tap { |web| @webs << web }
   end
 
-  # The commands that the swarm has received, but for those of its status.
+  # Returns the commands that the swarm has received, except those for its status.
   def received = Array.new(@received.size) { @received.pop }
 
   def answer

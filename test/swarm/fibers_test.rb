@@ -4,7 +4,7 @@ require "test_helper"
 require "support/fiber_loop"
 require "skep/swarm"
 
-# A node's work may be fibers under a scheduler: one that waits holds up no other.
+# A node's work may run in fibers under a scheduler. A fiber that waits blocks no other fiber.
 class SwarmFibersTest < Skep::TestCase
   def setup
     super
@@ -20,17 +20,17 @@ class SwarmFibersTest < Skep::TestCase
     super
   end
 
-  test "a fiber that waits lets others work" do
-    said = []
-    FiberLoop.run(-> { said << @node.wait(10) }, -> { said << :works && @node.__stop })
-    assert_equal [:works, true], said
+  test "a fiber that waits lets other fibers run" do
+    returned = []
+    FiberLoop.run(-> { returned << @node.wait(10) }, -> { returned << :works && @node.__stop })
+    assert_equal [:works, true], returned
   end
 
-  test "each fiber is back at its own deadline" do
+  test "each fiber's wait returns at its own deadline" do
     assert_equal [false, false], FiberLoop.run(-> { @node.wait(0.1) }, -> { @node.wait(0.02) })
-    said = []
-    FiberLoop.run(-> { said << [:late, @node.wait(60)] },
-                  -> { said << [:early, @node.wait(0.02)] and @node.__stop })
-    assert_equal [[:early, false], [:late, true]], said
+    returned = []
+    FiberLoop.run(-> { returned << [:late, @node.wait(60)] },
+                  -> { returned << [:early, @node.wait(0.02)] and @node.__stop })
+    assert_equal [[:early, false], [:late, true]], returned
   end
 end

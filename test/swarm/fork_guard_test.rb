@@ -3,19 +3,19 @@
 require "test_helper"
 require "tmpdir"
 
-# What the mold says of itself before its first fork.
+# What the mold's guard logs before the first fork.
 class ForkGuardTest < Skep::TestCase
   EXE = File.expand_path("../../exe/skep", __dir__)
   private_constant :EXE
 
-  test "has nothing against a bare swarm" do
+  test "reports nothing for a bare swarm" do
     out, err, status = run_swarm("")
     assert_equal ["", 0], [err, status.exitstatus]
     refute_match(/fork_guard/, out)
     assert_match(/node_ready/, out)
   end
 
-  test "warns of what would break, and keeps notes to itself" do
+  test "warns of a finding that would break in a child, and logs no notes" do
     out, _, status = run_swarm(<<~RUBY)
       swarm.preload { Thread.new { Thread.stop }.name = "mailer" }
       swarm.preload { require "socket"; $pair = UNIXSocket.pair }
@@ -25,7 +25,7 @@ class ForkGuardTest < Skep::TestCase
     assert_equal 1, out.scan("fork_guard").size
   end
 
-  test "refuses to fork when it is told to, but not for a note" do
+  test "with fork_guard: :raise, refuses to fork, but not for a note" do
     _, err, status = run_swarm("swarm.preload { Thread.new { Thread.stop } }", fork_guard: :raise)
     assert_equal 78, status.exitstatus
     assert_match(/not safe to fork after preload/, err)

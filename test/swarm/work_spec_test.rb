@@ -21,14 +21,14 @@ class WorkSpecTest < Skep::TestCase
     assert_equal %i[node own], source.ran
   end
 
-  test "a block goes before it" do
+  test "a block overrides the source's own handler" do
     task = WorkSpec.new(source = Source.new(:own, []), nil, block = -> {})
     task.run(:node)
 
     assert_equal [:node, block], source.ran
   end
 
-  test "who has asked for it runs sources" do
+  test "the runner given to run_with runs sources" do
     Skep::Swarm.run_with(->(source, node, handler) { source.run(node, [handler]) })
     WorkSpec.new(source = Source.new(:own, []), nil, nil).run(:node)
 

@@ -43,7 +43,7 @@ class NotifierTest < Skep::TestCase
     FileUtils.remove_entry(@directory)
   end
 
-  test "ignores a work's own event that has the name of a rollout's" do
+  test "ignores a work's event with the name of a rollout's event" do
     start
     @slots.each { |slot| ready(slot) }
     received while @systemd.wait_readable(0)
@@ -212,7 +212,7 @@ class NotifierTest < Skep::TestCase
     @loop.turn(0)
   end
 
-  # What has arrived already.
+  # Returns the lines that have arrived already.
   def received = @systemd.wait_readable(0) ? read : []
 
   def read = wait_readable(@systemd).recv(4096).force_encoding("UTF-8").split("\n")

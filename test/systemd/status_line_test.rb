@@ -30,7 +30,7 @@ class StatusLineTest < Skep::TestCase
     assert_equal "quiet, 1 node ready", line(state: :quiet)
   end
 
-  test "says what the swarm does before and after its nodes run" do
+  test "reports the swarm's state before and after its nodes run" do
     assert_equal "loading swarm.rb", line(state: :booting)
     assert_equal "stopping, 1 node left", line(state: :stopping)
     assert_equal "ended", line(state: :stopped)

@@ -61,7 +61,7 @@ class WatchdogTest < Skep::TestCase
     assert_equal "WATCHDOG=1", watchdog.message
   end
 
-  test "pings while the swarm stops, whatever its nodes do" do
+  test "pings while the swarm stops, even without a ready node" do
     watchdog = start(:nodes, boot_limit: 0.0)
     @node.ready = false
     @supervisor.stopping = true

@@ -19,19 +19,19 @@ class BackgroundTest < Skep::TestCase
     super
   end
 
-  test "runs at once, under its name" do
+  test "starts a thread with its name at once" do
     background("mailer") { @did.push(Thread.current.name) }
     assert_equal "skep.mailer", @did.pop(timeout: 10)
   end
 
-  test "is given what is pushed, in order" do
+  test "the block receives the items in the order of their push" do
     worker = doer
     3.times { |number| worker.push(number) }
     assert_equal [0, 1, 2], take(3)
     assert_predicate worker, :alive?
   end
 
-  test "closes when everything was taken" do
+  test "close returns true once the inbox is empty" do
     worker = doer
     100.times { |number| worker.push(number) }
     assert worker.close(timeout: 5)
@@ -40,7 +40,7 @@ class BackgroundTest < Skep::TestCase
     assert worker.close
   end
 
-  test "refuses work once closed, and says who" do
+  test "push and start raise Closed after close, with the thread's name" do
     worker = doer
     worker.close
     [-> { worker.push(1) }, -> { worker.start }].each do |act|
@@ -51,7 +51,7 @@ class BackgroundTest < Skep::TestCase
     end
   end
 
-  test "says so when it couldn't close in time, and works on" do
+  test "close returns false at its timeout, and the thread continues" do
     gate = Skep::Threads::Inbox.new
     worker = background("slow") { |inbox| inbox.each { @did.push(gate.pop(timeout: 10)) } }
     worker.push(1)
@@ -62,25 +62,25 @@ class BackgroundTest < Skep::TestCase
     assert_equal :opened, @did.pop(timeout: 10)
   end
 
-  test "can close itself" do
+  test "close returns false inside its own block" do
     worker = background("closer") { |inbox| @did.push(inbox.pop.call) }
     worker.push(-> { worker.close })
     assert_equal false, @did.pop(timeout: 10)
     assert worker.close(timeout: 5)
   end
 
-  test "reports its death, and is back at the next push" do
+  test "reports an error, and runs again at the next push" do
     worker = background("brittle") do |inbox|
       inbox.each { |item| item ? raise(item) : @did.push(item) }
     end
     worker.push("oops")
-    error, who = @reports.pop(timeout: 10)
-    assert_equal ["oops", "the thread skep.brittle"], [error.message, who]
+    error, source = @reports.pop(timeout: 10)
+    assert_equal ["oops", "the thread skep.brittle"], [error.message, source]
     worker.push(false)
     assert_equal false, @did.pop(timeout: 10)
   end
 
-  test "goes on with what is in its inbox after its death" do
+  test "continues with its inbox after an error" do
     worker = background("brittle") do |inbox|
       inbox.each { |item| item.is_a?(String) ? raise(item) : @did.push(item) }
     end
@@ -90,7 +90,7 @@ class BackgroundTest < Skep::TestCase
     assert_equal %w[a b], Array.new(2) { @reports.pop(timeout: 10).first.message }
   end
 
-  test "is called again and again, though it raises before it takes anything" do
+  test "calls the block again although it raises before it takes an item" do
     tries = 0
     worker = background("server") do |inbox|
       (tries += 1) > 3 ? inbox.each { |item| @did.push(item) } : raise("no mail server")
@@ -100,7 +100,7 @@ class BackgroundTest < Skep::TestCase
     assert_equal 3, @reports.size
   end
 
-  test "is called once more at most when it is closed while it raises" do
+  test "calls a block that raises once more at most after close" do
     worker = background("broken") { raise "no mail server" }
     worker.push(1)
     4.times { @reports.pop(timeout: 10) } # it pauses by now
@@ -108,13 +108,13 @@ class BackgroundTest < Skep::TestCase
     assert_operator @reports.size, :<=, 2
   end
 
-  test "closes at once while it pauses after an error" do
+  test "close returns at once during a pause after an error" do
     worker = background("broken") { raise "no mail server" }
     4.times { @reports.pop(timeout: 10) }
     assert worker.close
   end
 
-  test "comes back when its thread is killed, and says so" do
+  test "replaces its thread after a kill, and reports it" do
     began = Skep::Threads::Inbox.new
     worker = background("victim") do |inbox|
       began.push(Thread.current)
@@ -125,16 +125,16 @@ class BackgroundTest < Skep::TestCase
     began.pop(timeout: 10)
     thread.kill.join
     assert_equal [1, 2], take(2)
-    error, who = @reports.pop(timeout: 10)
-    assert_equal [Background::ThreadKilled, "the thread skep.victim"], [error.class, who]
+    error, source = @reports.pop(timeout: 10)
+    assert_equal [Background::ThreadKilled, "the thread skep.victim"], [error.class, source]
   end
 
-  test "reports what isn't a StandardError too" do
+  test "reports an error that isn't a StandardError, too" do
     background("deep") { raise Class.new(Exception), "deep" }
     assert_equal "deep", @reports.pop(timeout: 10).first.message
   end
 
-  test "tells stderr by itself" do
+  test "reports on stderr by default" do
     out, err, status = run_program(<<~RUBY)
       require "skep/threads"
       Skep::Threads::Background.new("mailer") { raise "oops" }.close
@@ -145,7 +145,7 @@ class BackgroundTest < Skep::TestCase
     assert_predicate status, :success?
   end
 
-  test "ends the process by exit" do
+  test "exit inside the block ends the process" do
     _, err, status = run_program(<<~RUBY)
       require "skep/threads"
       Skep::Threads::Background.new("quitter") { exit 3 }
@@ -174,7 +174,7 @@ class BackgroundTest < Skep::TestCase
     Process.wait
   end
 
-  test "starts in a forked child whose parent's other thread was starting it" do
+  test "starts in a forked child although a lost thread was starting it" do
     worker = doer
     lock = worker.instance_variable_get(:@worker).instance_variable_get(:@lock)
     holder = Thread.new { lock.synchronize { @did.push(:held) && Thread.stop } }
@@ -186,7 +186,7 @@ class BackgroundTest < Skep::TestCase
     holder.kill.join
   end
 
-  test "isn't a finding of the guard" do
+  test "the guard ignores its thread" do
     doer
     assert_empty(Skep::Fork::Guard.check.select { |finding| finding.what.include?("skep.") })
   end
@@ -195,7 +195,7 @@ class BackgroundTest < Skep::TestCase
     assert_raises(ArgumentError) { Background.new("idle") }
   end
 
-  test "fits a line" do
+  test "inspect fits a line" do
     worker = doer
     assert_equal "#<Skep::Threads::Background skep.doer alive, 0 in its inbox>", worker.inspect
     worker.close
@@ -205,7 +205,7 @@ class BackgroundTest < Skep::TestCase
   private
 
   def background(name, &block)
-    reporter = ->(error, who) { @reports.push([error, who]) }
+    reporter = ->(error, source) { @reports.push([error, source]) }
     Background.new(name, reporter:, &block).tap { |made| @backgrounds << made }
   end
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "support/fiber_loop"
 require "skep/threads"
 
-# Under a Fiber scheduler who waits holds up no other fiber of the thread.
+# With a Fiber scheduler a fiber that waits doesn't block the other fibers of its thread.
 class ThreadsFibersTest < Skep::TestCase
   Threads = Skep::Threads
   private_constant :Threads
@@ -12,19 +12,19 @@ class ThreadsFibersTest < Skep::TestCase
   def setup
     super
     @inbox = Threads::Inbox.new
-    @said = []
+    @events = []
   end
 
-  test "fibers hand each other what they have" do
+  test "fibers exchange items" do
     back = Threads::Inbox.new
     assert_equal [2, 1], FiberLoop.run(-> { back.push(1) && @inbox.pop },
                                        -> { @inbox.push(2) && back.pop })
   end
 
   test "a fiber waits for an item while others work" do
-    assert_equal [:item, @inbox], FiberLoop.run(-> { say(:waits) && @inbox.pop },
-                                                -> { say(:works) && @inbox.push(:item) })
-    assert_equal %i[waits works], @said
+    assert_equal [:item, @inbox], FiberLoop.run(-> { record(:waits) && @inbox.pop },
+                                                -> { record(:works) && @inbox.push(:item) })
+    assert_equal %i[waits works], @events
   end
 
   test "a fiber waits for an item of another thread" do
@@ -36,11 +36,11 @@ class ThreadsFibersTest < Skep::TestCase
 
   test "each fiber is woken at its own deadline" do
     other = Threads::Inbox.new
-    FiberLoop.run(-> { say([:late, @inbox.pop(timeout: 30)]) },
-                  -> { say([:early, other.pop(timeout: 0.02)]) && @inbox.push(:over) },
-                  -> { say([:never, other.pop(timeout: 0)]) })
-    assert_equal [[:early, nil], [:never, nil]], @said.first(2).sort
-    assert_equal [[:late, :over]], @said.drop(2)
+    FiberLoop.run(-> { record([:late, @inbox.pop(timeout: 30)]) },
+                  -> { record([:early, other.pop(timeout: 0.02)]) && @inbox.push(:over) },
+                  -> { record([:never, other.pop(timeout: 0)]) })
+    assert_equal [[:early, nil], [:never, nil]], @events.first(2).sort
+    assert_equal [[:late, :over]], @events.drop(2)
   end
 
   test "a fiber waits for room" do
@@ -50,7 +50,7 @@ class ThreadsFibersTest < Skep::TestCase
     assert_equal [0, 1, 2], popped
   end
 
-  test "all fibers are told of a close" do
+  test "close wakes all fibers" do
     assert_equal [nil, nil], FiberLoop.run(-> { @inbox.pop }, -> { @inbox.pop },
                                            -> { @inbox.close }).first(2)
   end
@@ -81,5 +81,5 @@ class ThreadsFibersTest < Skep::TestCase
 
   private
 
-  def say(what) = @said << what
+  def record(what) = @events << what
 end

@@ -7,7 +7,7 @@ class InboxFullTest < Skep::TestCase
   Inbox = Skep::Threads::Inbox
   private_constant :Inbox
 
-  test "takes any number of items, unless it is told how many" do
+  test "holds any number of items without a limit" do
     inbox = Inbox.new
     assert_nil inbox.limit
     1_000.times { |number| inbox.push(number) }
@@ -15,14 +15,14 @@ class InboxFullTest < Skep::TestCase
     assert_equal 2, Inbox.new(limit: 2).limit
   end
 
-  test "lets a push wait for room" do
+  test "push waits for room" do
     inbox = Inbox.new(limit: 1).push(1)
     pusher = Thread.new { inbox.push(2) }
     assert_equal [1, 2], [inbox.pop, inbox.pop(timeout: 10)]
     assert_same inbox, pusher.value
   end
 
-  test "raises when there is no room by the deadline, or at once" do
+  test "push raises Full at its deadline, or at once with full: :raise" do
     [[{}, { timeout: 0.01 }], [{}, { timeout: 0 }], [{ full: :raise }, {}]].each do |terms, options|
       inbox = Inbox.new(limit: 1, **terms).push(1)
       error = assert_raises(Inbox::Full) { inbox.push(2, **options) }
@@ -31,20 +31,20 @@ class InboxFullTest < Skep::TestCase
     end
   end
 
-  test "throws the oldest away, and counts" do
+  test "full: :drop_oldest drops the oldest item, and counts it" do
     inbox = Inbox.new(limit: 2, full: :drop_oldest)
     5.times { |number| inbox.push(number) }
     assert_equal [3, [3, 4]], [inbox.dropped, [inbox.pop, inbox.pop]]
   end
 
-  test "throws nothing away once it is closed" do
+  test "drops no item once it is closed" do
     inbox = Inbox.new(limit: 1, full: :drop_oldest).push(1)
     inbox.close
     assert_raises(Inbox::Closed) { inbox.push(2) }
     assert_equal [0, 1], [inbox.dropped, inbox.pop]
   end
 
-  test "tells who waits for room that it was closed" do
+  test "close makes pushes that wait for room raise Closed" do
     inbox = Inbox.new(limit: 1).push(1)
     pushers = Array.new(3) { Thread.new { assert_raises(Inbox::Closed) { inbox.push(2) } } }
     inbox.close
@@ -52,7 +52,7 @@ class InboxFullTest < Skep::TestCase
     assert_equal 1, inbox.size
   end
 
-  test "never holds more than its limit, however many push and pop" do
+  test "never holds more than its limit, however many threads push and pop" do
     inbox = Inbox.new(limit: 3)
     pushers = Array.new(4) { |n| Thread.new { 500.times { |item| inbox.push([n, item]) } } }
     taken = Thread::Queue.new
@@ -65,28 +65,28 @@ class InboxFullTest < Skep::TestCase
     assert_equal((0..3).flat_map { |n| (0...500).map { |item| [n, item] } }, items.sort)
   end
 
-  test "gives room that was meant for one who was interrupted to another" do
+  test "another push gets the room for a push whose thread was killed" do
     inbox = Inbox.new(limit: 1).push(0)
     first, second = waiting { inbox.push(1) }, waiting { inbox.push(2) }
     inbox.pop
     first.kill.join
-    assert_equal 1, inbox.pop if first.value # it was quicker
+    assert_equal 1, inbox.pop if first.value # it ended before the kill
     assert second.join(10)
     assert_equal 2, inbox.pop(timeout: 10)
   end
 
-  test "gives an item that was meant for one who was interrupted to another" do
+  test "another pop gets the item for a pop whose thread was killed" do
     inbox = Inbox.new
     first, second = waiting { inbox.pop }, waiting { inbox.pop }
     inbox.push(:item)
     first.kill.join
-    inbox.push(:item) if first.value # it was quicker
+    inbox.push(:item) if first.value # it ended before the kill
     assert_equal :item, second.value
   end
 
   private
 
-  # A thread that waits in the block.
+  # Starts a thread that waits in the block.
   def waiting(&block)
     Thread.new(&block).tap { |thread| thread.join(0.02) }
   end

@@ -12,20 +12,20 @@ class InboxTest < Skep::TestCase
     @inbox = Inbox.new
   end
 
-  test "gives items in the order they came" do
+  test "pop returns items in the order of their push" do
     @inbox.push(1).push(2)
     assert_equal 2, @inbox.size
     assert_equal [1, 2], [@inbox.pop, @inbox.pop]
     assert_predicate @inbox, :empty?
   end
 
-  test "waits for an item" do
+  test "pop waits for an item" do
     popped = Thread.new { @inbox.pop(timeout: 10) }
     @inbox.push(:item)
     assert_equal :item, popped.value
   end
 
-  test "gives false back, which is an item" do
+  test "accepts false as an item" do
     @inbox.push(false).push(1)
     @inbox.close
     items = []
@@ -33,14 +33,14 @@ class InboxTest < Skep::TestCase
     assert_equal [false, 1], items
   end
 
-  test "gives nil at the deadline, not before" do
+  test "pop returns nil at the deadline, not before" do
     assert_takes(0.05, most: 0.1) { assert_nil @inbox.pop(timeout: 0.05) }
     assert_nil @inbox.pop(timeout: 0)
     assert_nil @inbox.pop(timeout: -1)
   end
 
-  # What comes too late for them stays in.
-  test "gives nil at its deadline though others take what comes" do
+  # Items that arrive after the deadline stay in the inbox.
+  test "pop returns nil at its deadline although other threads get items" do
     takers = Array.new(4) { Thread.new { @inbox.pop(timeout: 0.2) } }
     2.times { |number| @inbox.push(number) }
     taken = takers.map(&:value)
@@ -49,20 +49,20 @@ class InboxTest < Skep::TestCase
     assert_equal 2 + left.size, taken.count(nil)
   end
 
-  test "gives each item to one taker" do
+  test "each item goes to one thread" do
     takers = Array.new(4) { Thread.new { [].tap { |got| @inbox.each { |item| got << item } } } }
     200.times { |number| @inbox.push(number) }
     @inbox.close
     assert_equal (0...200).to_a, takers.flat_map(&:value).sort
   end
 
-  test "wakes all who wait when it closes" do
+  test "close wakes all threads that wait" do
     takers = Array.new(3) { Thread.new { @inbox.pop } }
     @inbox.close
     assert_equal [nil] * 3, takers.map(&:value)
   end
 
-  test "gives what is in it after it was closed, and takes no more" do
+  test "returns its items after close, and accepts no more" do
     @inbox.push(1)
     2.times { @inbox.close }
     assert_raises(Inbox::Closed) { @inbox.push(2) }
@@ -70,11 +70,11 @@ class InboxTest < Skep::TestCase
     assert_predicate @inbox, :closed?
   end
 
-  test "refuses nil" do
+  test "push raises for nil" do
     assert_raises(ArgumentError) { @inbox.push(nil) }
   end
 
-  test "fits a line" do
+  test "inspect fits a line" do
     @inbox.push("x" * 1000).close
     assert_equal "#<Skep::Threads::Inbox size=1 closed>", @inbox.inspect
   end
@@ -91,7 +91,7 @@ class InboxTest < Skep::TestCase
     Process.wait
   end
 
-  test "gives a forked child its items too, or none, if it is to" do
+  test "inherit: decides whether a forked child has the items" do
     { items: "[1, 2]", parent: "[]", none: "[]" }.each do |inherit, expected|
       inbox = Inbox.new(inherit:).push(1).push(2)
       _, reader = in_child { |writer| writer.puts Array.new(inbox.size) { inbox.pop }.inspect }
@@ -108,9 +108,9 @@ class InboxTest < Skep::TestCase
     Process.wait
   end
 
-  # Both locks of it, held by a thread that the child doesn't have. It gives them back when it is
-  # killed: of two that a thread ends with, Ruby leaves one linked to the other, and crashes later.
-  test "works in a forked child whose parent's thread held its lock" do
+  # A thread that the child lacks holds both locks. It releases them when it is killed: Ruby crashes
+  # later if a thread ends with two locks, of which one stays linked to the other.
+  test "works in a forked child although a lost thread held its locks" do
     buffer = @inbox.instance_variable_get(:@buffer)
     locks = [buffer.instance_variable_get(:@lock), Inbox.const_get(:FORK_LOCK)]
     held = Inbox.new
@@ -125,7 +125,7 @@ class InboxTest < Skep::TestCase
     holder.kill.join
   end
 
-  test "works in a forked child while the parent's thread waits in it" do
+  test "works in a forked child while a thread of the parent waits for an item" do
     waiting = Thread.new { @inbox.pop }
     _, reader = in_child { |writer| writer.puts @inbox.push(1).pop(timeout: 5) }
     assert_equal "1\n", wait_readable(reader).read

@@ -8,8 +8,8 @@ class PoolSchedulerTest < Skep::TestCase
   Pool = Skep::Threads::Pool
   private_constant :Pool
 
-  # As much of a Fiber scheduler as waiting for another thread takes. Nobody else keeps those who
-  # wait: what they wait for doesn't, and Ruby collects a fiber that nobody has.
+  # A Fiber scheduler that can only wait for other threads. It keeps a reference to each fiber that
+  # waits: Ruby collects a fiber without one.
   class Scheduler
     def initialize
       @awake = Thread::Queue.new
@@ -27,7 +27,7 @@ class PoolSchedulerTest < Skep::TestCase
     # Called by other threads.
     def unblock(_blocker, fiber) = @awake << fiber
 
-    # At the thread's end: by then nothing of it is a fiber's to do any more.
+    # Called at the thread's end: resumes the fibers that still wait.
     def close
       @awake.pop.resume while @asleep.any?
     end
@@ -47,14 +47,14 @@ class PoolSchedulerTest < Skep::TestCase
     super
   end
 
-  test "lets other fibers run while one waits, whose thread does no job" do
-    gate, order, doers = Array.new(3) { Thread::Queue.new }
+  test "other fibers run while one waits, and its thread does no job" do
+    gate, order, workers = Array.new(3) { Thread::Queue.new }
     in_fibers do |own|
-      Fiber.schedule { order << @pool.run([1, 2]) { gate.pop && doers << Thread.current }.size }
+      Fiber.schedule { order << @pool.run([1, 2]) { gate.pop && workers << Thread.current }.size }
       Fiber.schedule { order << :other && 2.times { gate << own } }
     end
     assert_equal [:other, 2], [order.pop, order.pop]
-    assert_equal ["skep.pool"] * 2, Array.new(2) { doers.pop.name[/\Askep.pool/] }
+    assert_equal ["skep.pool"] * 2, Array.new(2) { workers.pop.name[/\Askep.pool/] }
   end
 
   test "gives each fiber its own results and errors" do

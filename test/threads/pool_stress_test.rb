@@ -7,14 +7,14 @@ class PoolStressTest < Skep::TestCase
   BATCHES = 200
   private_constant :PROGRAM, :BATCHES
 
-  test "gives right results or right errors, whatever is killed, raised, forked or late" do
+  test "returns right results or errors under random kills, errors, forks and timeouts" do
     seed = Random.new_seed % 1_000_000
     out, err, status = run_program(PROGRAM, [seed, BATCHES], timeout: 120)
-    told = out.scan(/^(.*): (\d+)$/).to_h { |what, count| [what, count.to_i] }
+    counts = out.scan(/^(.*): (\d+)$/).to_h { |what, count| [what, count.to_i] }
     assert status.success?, "seed #{seed}: #{err}"
     assert_empty err, "seed #{seed}"
-    assert_equal 1, told.delete("closed"), "seed #{seed}: #{out}"
-    assert_empty told.keys.grep(/WRONG/), "seed #{seed}"
-    assert_equal BATCHES, told.values.sum
+    assert_equal 1, counts.delete("closed"), "seed #{seed}: #{out}"
+    assert_empty counts.keys.grep(/WRONG/), "seed #{seed}"
+    assert_equal BATCHES, counts.values.sum
   end
 end

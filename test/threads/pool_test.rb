@@ -20,7 +20,7 @@ class PoolTest < Skep::TestCase
     super
   end
 
-  test "gives the results in the items' order" do
+  test "returns the results in the items' order" do
     ended = Inbox.new
     results = @pool.run([1, 2, 3]) do |item|
       item == 1 ? 2.times { ended.pop(timeout: 5) } : ended.push(item) # the first ends last
@@ -29,16 +29,16 @@ class PoolTest < Skep::TestCase
     assert_equal [10, 20, 30], results
   end
 
-  test "runs as many at a time as it has threads, with the caller's help and without" do
+  test "runs as many jobs at a time as it has threads, with and without help:" do
     assert_equal [own_name, "skep.pool.0", "skep.pool.1"], meet(@pool, 3, help: true)
     assert_equal %w[skep.pool.0 skep.pool.1 skep.pool.2], meet(@pool, 3, help: false)
   end
 
-  test "runs no more at a time than it has threads" do
+  test "runs no more jobs at a time than it has threads" do
     [true, false].each { |help| assert_equal 3, most_at_a_time(@pool, 9, help:) }
   end
 
-  test "takes any items, more than threads or none, nil and false among them" do
+  test "accepts any number of items, and nil and false" do
     [true, false].each do |help|
       assert_equal (1..100).map(&:succ), @pool.run((1..100).each_entry, help:, &:succ)
       assert_empty @pool.run([], help:) { flunk }
@@ -46,13 +46,13 @@ class PoolTest < Skep::TestCase
     end
   end
 
-  test "does every job, then raises what they raised, each with its item" do
+  test "does every job, then raises JobsFailed with each error and its item" do
     done = Thread::Queue.new
     error = assert_raises(Pool::JobsFailed) do
       @pool.run(%w[a b c d]) { |item| "ac".include?(item) ? raise(IOError, item) : done << item }
     end
-    told = error.failures.map { |failure| [failure.item, failure.index, failure.error.message] }
-    assert_equal [["a", 0, "a"], ["c", 2, "c"]], told
+    facts = error.failures.map { |failure| [failure.item, failure.index, failure.error.message] }
+    assert_equal [["a", 0, "a"], ["c", 2, "c"]], facts
     assert_equal 2, done.size
     assert_same error.failures.first.error, error.cause
     assert_equal "2 of 4 jobs failed, the first, at index 0, by IOError: a; failures lists each",
@@ -73,14 +73,14 @@ class PoolTest < Skep::TestCase
     end
   end
 
-  test "ends the program where a job does" do
+  test "a job's exit ends the program" do
     [true, false].each do |help|
       error = assert_raises(SystemExit) { @pool.run([3, 4], help:) { |item| exit(item) } }
       assert_includes [3, 4], error.status
     end
   end
 
-  test "ends the program where a trap handler does, in the middle of its caller's job" do
+  test "a trap handler's exit during the caller's job ends the program" do
     _, _, status = run_program(<<~RUBY)
       require "skep/threads"
       trap("USR1") { exit 3 }
@@ -89,7 +89,7 @@ class PoolTest < Skep::TestCase
     assert_equal 3, status.exitstatus
   end
 
-  test "goes on with other threads when jobs kill theirs" do
+  test "continues with other threads if jobs kill theirs" do
     single = Pool.new(1)
     [true, false].each do |help|
       error = assert_raises(Pool::JobsFailed) do
@@ -108,24 +108,25 @@ class PoolTest < Skep::TestCase
     assert_empty workers & killed
   end
 
-  test "tells of a thread that something else raised in, and replaces it" do
-    told = Inbox.new
-    pool = Pool.new(1, reporter: ->(error, who) { told.push("#{who}: #{error.message}") })
+  test "reports a thread in which other code raised an error, and replaces it" do
+    reports = Inbox.new
+    reporter = ->(error, source) { reports.push("#{source}: #{error.message}") }
+    pool = Pool.new(1, reporter:)
     pool.run([1], help: false) { nil }
     workers.each { |thread| thread.raise(IOError, "from nowhere") }
-    assert_equal "the thread skep.pool.0: from nowhere", told.pop(timeout: 5)
+    assert_equal "the thread skep.pool.0: from nowhere", reports.pop(timeout: 5)
     assert_equal [1], pool.run([1], help: false, &:itself)
     assert pool.close(timeout: 5)
   end
 
-  test "lets several batches share it" do
+  test "runs batches of several threads at a time" do
     callers = Array.new(4) do |n|
       Thread.new { @pool.run(Array.new(20, n), help: n.even?) { |item| item + 1 } }
     end
     assert_equal([1, 2, 3, 4].map { |n| [n] * 20 }, callers.map(&:value))
   end
 
-  test "runs batches of jobs, however deep" do
+  test "a job may run batches, at any depth" do
     single = Pool.new(1)
     [single, @pool].product([true, false]).each do |pool, help|
       assert_equal [[2, 4], [3, 6]],
@@ -135,7 +136,7 @@ class PoolTest < Skep::TestCase
     assert single.close(timeout: 5)
   end
 
-  test "leaves the jobs undone that hadn't begun when its caller is interrupted" do
+  test "cancels the jobs that haven't started if its caller is interrupted" do
     [true, false].each do |help|
       gate = Thread::Queue.new
       begun = Thread::Queue.new
@@ -148,14 +149,14 @@ class PoolTest < Skep::TestCase
     end
   end
 
-  test "is left at once by an interrupt that its caller gets in a job" do
+  test "raises an Interrupt of the caller's job at once" do
     error = assert_raises(Interrupt) do
       @pool.run(1..10) { |item| item == 1 && raise(Interrupt, "from the terminal") }
     end
     assert_equal "from the terminal", error.message
   end
 
-  test "starts threads when they are needed, keeps them, and takes short jobs itself" do
+  test "starts threads when they are needed, keeps them, and does short jobs in the caller" do
     before = threads
     assert_equal [own_name] * 2, Pool.new(1).run([1, 2]) { own_name }
     assert_equal [own_name], @pool.run([1]) { own_name }
@@ -164,7 +165,7 @@ class PoolTest < Skep::TestCase
     assert_equal %w[skep.pool.0 skep.pool.1 skep.pool.2], (threads - before).map(&:name)
   end
 
-  test "does with the caller alone where there are no threads to be had" do
+  test "does all jobs in the caller if no thread can be started" do
     Thread.stub(:new, ->(*) { raise ThreadError, "can't create Thread" }) do
       assert_equal [1, 2, 3], @pool.run([1, 2, 3], &:itself)
       error = assert_raises(ThreadError) { @pool.run([1, 2, 3], help: false, &:itself) }
@@ -195,7 +196,7 @@ class PoolTest < Skep::TestCase
     end
   end
 
-  test "leaves the batch to the parent in the child of a job that goes on there" do
+  test "raises ForkedInJob in a child that a job forked and continues in" do
     out, = run_program(<<~RUBY)
       require "skep/threads"
       $stdout.sync = true
@@ -214,7 +215,7 @@ class PoolTest < Skep::TestCase
                  out.lines.map(&:chomp).sort
   end
 
-  test "ends a child that a job forked in a thread of the pool, and went on in" do
+  test "ends a child that a job forked in a thread of the pool and continues in" do
     out, err, = run_program(<<~RUBY)
       require "skep/threads"
       $stdout.sync = true
@@ -230,7 +231,7 @@ class PoolTest < Skep::TestCase
                  out.lines.map(&:chomp).sort
   end
 
-  test "refuses batches once closed, in a forked child too" do
+  test "raises Closed after close, and is closed in a forked child, too" do
     assert @pool.close
     error = assert_raises(Pool::Closed) { @pool.run([1]) { nil } }
     assert_kind_of Skep::Error, error
@@ -240,7 +241,7 @@ class PoolTest < Skep::TestCase
     Process.wait
   end
 
-  test "ends a batch under way before it closes, with as many threads as before" do
+  test "close waits for the batch in progress, which keeps all its threads" do
     [true, false].each do |help|
       pool = Pool.new(3)
       begun, gate = Inbox.new, Thread::Queue.new
@@ -254,7 +255,7 @@ class PoolTest < Skep::TestCase
     end
   end
 
-  test "can't wait for itself when a job closes it" do
+  test "close returns false inside a job" do
     [true, false].each do |help|
       pool = Pool.new(2)
       assert_equal [false, false], pool.run([1, 2], help:) { pool.close }
@@ -262,13 +263,13 @@ class PoolTest < Skep::TestCase
     end
   end
 
-  test "refuses a size that isn't one, and a run without a block" do
+  test "raises for an invalid size, and for a run without a block" do
     assert_raises(ArgumentError) { Pool.new(0) }
     assert_raises(TypeError) { Pool.new(nil) }
     assert_raises(ArgumentError) { @pool.run([1]) }
   end
 
-  test "leaves nothing behind when another thread raises, at whatever moment of a run" do
+  test "can be closed after another thread raised an error at any moment of a run" do
     [true, false].each do |help|
       moments = 1.step.find { |moment| !raised_at?(moment, help:) }
       assert_operator moments, :>, 50
@@ -300,7 +301,7 @@ class PoolTest < Skep::TestCase
 
   def workers = threads.select { |thread| thread.name.to_s.start_with?("skep.pool") }
 
-  # The names of those who do so many jobs, each of which waits for all others to have begun.
+  # Runs so many jobs, each of which waits until all have begun. Returns their threads' names.
   def meet(pool, count, help:)
     pool.run(Array.new(count) { Inbox.new }.then { |all| all.product([all]) }, help:) do |own, all|
       (all - [own]).each { |other| other.push(:here) }
@@ -309,7 +310,7 @@ class PoolTest < Skep::TestCase
     end.sort_by(&:to_s)
   end
 
-  # A job that is at work waits until so many are, and until more of them have had their chance.
+  # Returns how many jobs ran at a time. Each waits until the pool is full, and a moment for others.
   def most_at_a_time(pool, jobs, help:)
     lock, now, most, full, bell = Mutex.new, 0, 0, Inbox.new, Inbox.new
     pool.run(1..jobs, help:) do

@@ -7,7 +7,7 @@ module Skep
   module Threads
     class SharedExclusiveLockTest < ::Skep::TestCase
       # Reports each wait before it begins.
-      class Told < ConditionVariable
+      class ReportingCondition < ConditionVariable
         attr_reader :waits
 
         def initialize
@@ -24,9 +24,9 @@ module Skep
       def setup
         super
         @exclusive_lock = Threads::SharedExclusiveLock.new
-        @changed = Told.new
+        @changed = ReportingCondition.new
         @exclusive_lock.instance_variable_set(:@changed, @changed)
-        @told = Thread::Queue.new
+        @events = Thread::Queue.new
         @threads = []
       end
 
@@ -37,30 +37,30 @@ module Skep
 
       test "runs shared blocks side by side" do
         pushes = Array.new(3) { enter }
-        assert_equal [:in] * 3, Array.new(3) { @told.pop }
+        assert_equal [:in] * 3, Array.new(3) { @events.pop }
         pushes.each { |push| push << true }
       end
 
       test "an exclusive block runs when no other does, and no other runs beside it" do
         first = enter
-        assert_equal :in, @told.pop
+        assert_equal :in, @events.pop
         alone = enter_late(:alone, exclusive: true)
         late = enter_late(:late)
         first << true
-        assert_equal :alone, @told.pop
-        @exclusive_lock.instance_variable_get(:@lock).synchronize { assert_empty @told }
+        assert_equal :alone, @events.pop
+        @exclusive_lock.instance_variable_get(:@lock).synchronize { assert_empty @events }
         alone << true
-        assert_equal :late, @told.pop
+        assert_equal :late, @events.pop
         late << true
       end
 
       test "exclusive blocks run one after the other" do
         first = enter(exclusive: true)
-        assert_equal :in, @told.pop
+        assert_equal :in, @events.pop
         second = enter_late(:second, exclusive: true)
-        assert_empty @told
+        assert_empty @events
         first << true
-        assert_equal :second, @told.pop
+        assert_equal :second, @events.pop
         second << true
       end
 
@@ -73,14 +73,14 @@ module Skep
 
       test "once closed, runs no block, not even one that has waited" do
         first = enter
-        @told.pop
+        @events.pop
         enter_late(:alone, exclusive: true)
         enter_late(:late)
         @exclusive_lock.close
         @threads.drop(1).each(&:join)
         first << true
         assert_nil(@exclusive_lock.synchronize { flunk "has run" })
-        assert_empty @told
+        assert_empty @events
       end
 
       private
@@ -90,7 +90,7 @@ module Skep
         push = Thread::Queue.new
         @threads << Thread.new do
           @exclusive_lock.synchronize(**how) do
-            @told << as
+            @events << as
             push.pop
           end
         end

@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/web"
 
-# What can be said of the page's looks without a browser.
+# Properties of the page's looks that can be checked without a browser.
 class WebLookTest < Skep::TestCase
   FOLDER = File.expand_path("../../lib/skep/web", __dir__)
   FILES = Dir["#{FOLDER}/{assets,templates}/**/*"].select { |path| File.file?(path) }
@@ -31,7 +31,7 @@ class WebLookTest < Skep::TestCase
     assert_operator FILES.sum { |file| File.size(file) }, :<=, 50 * 1024
   end
 
-  test "no script makes HTML of text" do
+  test "no script parses text as HTML" do
     scripts = FILES.grep(/\.js\z/).map { |file| File.read(file, encoding: "UTF-8") }.join
     assert_operator scripts.size, :>, 20_000
     refute_match(/(?:inner|outer|Adjacent)HTML|document\.write|\beval\b|Function\(/, scripts)

@@ -5,11 +5,11 @@ require "rack/lint"
 require "rack/mock_request"
 require "support/web_visits"
 
-# The page as a Rack application: what it serves, to whom, and what it refuses.
+# The page as a Rack application: what it serves, and what it refuses.
 class WebTest < Skep::TestCase
   include WebVisits
 
-  test "every response makes the browser strict" do
+  test "every response has strict security headers" do
     web = serve
     %w[/ /assets/page.css /assets/scripts/page.js /assets/none /none /threads].each do |path|
       _, headers, = get(web, path)
@@ -116,7 +116,7 @@ class WebTest < Skep::TestCase
     end
   end
 
-  test "the threads of a node that hung are those of its status" do
+  test "/threads returns the last hang of a node's status, and 404 for an unknown node or swarm" do
     web = serve
     response = get(web, "/threads", "QUERY_STRING" => "swarm=hive&node=0")
     assert_equal({ "hang" => { "reason" => "hung" }, "asked" => nil }, JSON.parse(text(response)))

@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/work"
 require "timeout"
 
-# How a map ends when something ends it.
+# How a map ends early: by an exception, Stop, a dead node or a failed fork.
 class MapEndsTest < Skep::TestCase
   class Picky < StandardError
     def initialize(first, second) = super("#{first} and #{second}")
@@ -181,10 +181,10 @@ class MapEndsTest < Skep::TestCase
     assert_equal ["[1, 2, 3, 4]\n", "", true], [out, err, status.success?]
   end
 
-  # By the kernel's word: Ruby's own fork would wait for a process that never comes.
+  # ForkProbe asks the kernel: Ruby's own fork would wait for ever.
   test "raises if the first fork fails" do
-    skip "it takes the C" unless Skep::OS.native?
-    out = as_somebody_alone do |writer|
+    skip "it needs the C extension" unless Skep::OS.native?
+    out = as_user_without_processes do |writer|
       Skep.map(1..4, nodes: 4) { 1 }
     rescue Errno::EAGAIN => e
       writer.puts e.message
@@ -194,9 +194,9 @@ class MapEndsTest < Skep::TestCase
 
   private
 
-  # A user that may have no process but this one.
-  def as_somebody_alone
-    skip "it takes root, to be somebody else" unless Process.uid.zero?
+  # Runs the block as a user that may have no other process.
+  def as_user_without_processes
+    skip "it needs root, to change user" unless Process.uid.zero?
     pid, reader = in_child do |writer|
       Process::UID.change_privilege(65_534)
       Process.setrlimit(:NPROC, 1)

@@ -5,8 +5,8 @@ require "stringio"
 require "skep/work"
 require_relative "support/meeting"
 
-# How a map ends before its time: by an exception, by Skep::Stop, by a dead node, by a signal for
-# the caller's thread. As users of the gem parallel are used to, but that the error says more.
+# How a map ends early: by an exception, by Skep::Stop, by a dead node, by a signal for the caller's
+# thread. It is as with the gem parallel, except that the error has more details.
 class MapLikeParallelEndingsTest < Skep::TestCase
   include Meeting
 
@@ -57,9 +57,10 @@ class MapLikeParallelEndingsTest < Skep::TestCase
 
   %i[map each].each do |way|
     test "#{way} starts no item after a failure, and doesn't wait for others" do
-      begun = telling do |tell|
-        never do |wait|
-          assert_raises(KeyError) { Skep.public_send(way, 1..100, nodes: 4, &failing(tell, wait)) }
+      begun = collecting do |report|
+        endlessly do |wait|
+          block = failing(report, wait)
+          assert_raises(KeyError) { Skep.public_send(way, 1..100, nodes: 4, &block) }
         end
       end
       assert_operator begun.size, :<=, 4, begun.inspect
@@ -68,9 +69,9 @@ class MapLikeParallelEndingsTest < Skep::TestCase
 
     test "#{way} starts no item after a stop, even of an endless source" do
       within do
-        begun = telling do |tell|
+        begun = collecting do |report|
           Skep.public_send(way, 1.., nodes: 4) do |item|
-            tell.call(item) if item == 1
+            report.call(item) if item == 1
             raise Skep::Stop if item == 1
           end
         end
@@ -102,9 +103,9 @@ class MapLikeParallelEndingsTest < Skep::TestCase
   test "retries the item of a killed node once, in another node" do
     IO.pipe do |reader, writer|
       writer.tap { |io| io.syswrite("!") }.close # its reader is killed
-      tries = telling do |tell|
+      tries = collecting do |report|
         results = Skep.map(1..4, nodes: 2) do |item|
-          tell.call(item)
+          report.call(item)
           Process.kill(:KILL, Process.pid) if item == 2 && reader.getc
           item
         end
@@ -127,7 +128,7 @@ class MapLikeParallelEndingsTest < Skep::TestCase
   end
 
   test "ends its nodes at a timeout" do
-    never do |wait|
+    endlessly do |wait|
       error = assert_raises(Timeout::Error) do
         Timeout.timeout(0.2) { Skep.map(0..3, nodes: 2) { wait.call } }
       end
@@ -146,10 +147,10 @@ class MapLikeParallelEndingsTest < Skep::TestCase
 
   private
 
-  # The first fails, the others would run for ever.
-  def failing(tell, wait)
+  # Item 1 fails, the others would run for ever.
+  def failing(report, wait)
     lambda do |item|
-      tell.call(item)
+      report.call(item)
       item == 1 ? raise(KeyError, "the first") : wait.call
     end
   end

@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/work"
 require_relative "support/meeting"
 
-# `start:` and `finish:`, called in the caller as users of the gem parallel are used to.
+# `start:` and `finish:`, called in the caller as with the gem parallel.
 class MapLikeParallelHooksTest < Skep::TestCase
   include Meeting
 
@@ -29,8 +29,8 @@ class MapLikeParallelHooksTest < Skep::TestCase
         finish = ->(item, index, result) { finished << [item, index, result] }
         Skep.public_send(way, ITEMS, start:, finish:, **workers) { 123 }
         assert_equal [[:first, 0], [:second, 1], [:third, 2]], started.sort_by(&:last)
-        assert_equal started.sort_by(&:last).map { |told| [*told, 123] },
-                     finished.sort_by { |told| told[1] }
+        assert_equal started.sort_by(&:last).map { |call| [*call, 123] },
+                     finished.sort_by { |call| call[1] }
       end
     end
 
@@ -47,9 +47,9 @@ class MapLikeParallelHooksTest < Skep::TestCase
     end
 
     test "#{way} calls finish in the items' order with finish_in_order" do
-      told = []
+      calls = []
       IO.pipe do |reader, writer|
-        finish = ->(item, index, _result) { told << [item, index] }
+        finish = ->(item, index, _result) { calls << [item, index] }
         options = { nodes: 2, finish:, finish_in_order: true }
         within do
           Skep.public_send(way, [nil, false, 2, 3], **options) do |item|
@@ -57,22 +57,22 @@ class MapLikeParallelHooksTest < Skep::TestCase
           end
         end
       end
-      assert_equal [[nil, 0], [false, 1], [2, 2], [3, 3]], told
+      assert_equal [[nil, 0], [false, 1], [2, 2], [3, 3]], calls
     end
 
     test "#{way} ends when the start hook raises" do
-      begun = telling do |tell|
+      begun = collecting do |report|
         start = ->(item, _index) { raise Broken if item == 4 }
-        assert_raises(Broken) { Skep.public_send(way, 1..100, nodes: 2, start:, &tell) }
+        assert_raises(Broken) { Skep.public_send(way, 1..100, nodes: 2, start:, &report) }
       end
       assert_empty begun.map(&:to_i).select { |item| item >= 4 }
     end
 
     test "#{way} starts no item after the finish hook raises" do
-      begun = telling do |tell|
+      begun = collecting do |report|
         finish = ->(_item, _index, _result) { raise Broken }
         assert_raises(Broken) do
-          Skep.public_send(way, 1..1_000, nodes: 2, finish:) { |item| tell.call(item) }
+          Skep.public_send(way, 1..1_000, nodes: 2, finish:) { |item| report.call(item) }
         end
       end
       assert_operator begun.size, :<, 1_000

@@ -4,8 +4,8 @@ require "test_helper"
 require "pty"
 require "skep/work"
 
-# Whole programs that map and are interrupted, killed, or watched: as users of the gem parallel are
-# used to. Each leads a process group, as in a terminal.
+# Whole programs with a map that are interrupted or killed, or show progress, as with the gem
+# parallel. Each leads a process group, as in a terminal.
 class MapLikeParallelProgramsTest < Skep::TestCase
   MAPPING = <<~RUBY
     require "skep/work"
@@ -24,19 +24,19 @@ class MapLikeParallelProgramsTest < Skep::TestCase
   BARE = { "RUBYOPT" => nil, "BUNDLER_SETUP" => nil }.freeze
   private_constant :MAPPING, :PROGRESS, :LIB, :BARE
 
-  test "ends with all its nodes when a terminal interrupts it" do
+  test "ends with all its nodes when a terminal interrupts its group" do
     out, err, status = interrupted(MAPPING) { |pid| Process.kill(:INT, -pid) }
     assert_equal [2, false], [status.termsig, out.include?("never here")]
     assert_equal 1, out.scan("at_exit").size
     assert_equal 1, err.scan(/Interrupt/).size, err
   end
 
-  test "ends with all its nodes when it alone is interrupted" do
+  test "ends with all its nodes when only the program is interrupted" do
     out, _, status = interrupted(MAPPING) { |pid| Process.kill(:INT, pid) }
     assert_equal [2, false], [status.termsig, out.include?("never here")]
   end
 
-  # Without prctl(2) nodes end with the item that they are at.
+  # Without prctl(2) nodes end after the item in progress.
   [:TERM, :HUP, *(:KILL if Skep::OS::ProcessTree::Prctl.supported?)].each do |signal|
     test "leaves no node behind when it is ended by #{signal}" do
       _, _, status = interrupted(MAPPING) { |pid| Process.kill(signal, pid) }
@@ -67,7 +67,7 @@ class MapLikeParallelProgramsTest < Skep::TestCase
     assert_equal %(["DEFAULT"]), out
   end
 
-  test "an interrupt after an earlier map doesn't disturb it" do
+  test "a program can handle an interrupt after a map" do
     out, _, status = interrupted(<<~RUBY) { |pid| Process.kill(:INT, -pid) }
       require "skep/work"
       $stdout.sync = true
@@ -94,12 +94,12 @@ class MapLikeParallelProgramsTest < Skep::TestCase
     assert_equal ["before", "after", *["item"] * 4].sort, out.split.sort
   end
 
-  test "shows progress in a terminal only" do
+  test "shows no progress without a terminal" do
     out, err, = run_program(PROGRESS)
     assert_equal ["20\n", ""], [out, err]
   end
 
-  test "shows progress in a terminal, by its title" do
+  test "shows progress with its title in a terminal" do
     reader, writer, pid = PTY.spawn(BARE, RbConfig.ruby, "-I#{LIB}", "-e", PROGRESS)
     writer.close
     shown = text_of(reader)
@@ -111,16 +111,16 @@ class MapLikeParallelProgramsTest < Skep::TestCase
 
   private
 
-  # Runs it until three are busy, yields its pid; returns once all that hold its output have ended.
+  # Runs it until three nodes are busy, and yields its pid. Returns at the EOF of its output.
   def interrupted(program)
     pipes = Array.new(2) { IO.pipe }
     (out, out_writer), (err, err_writer) = pipes
     pid = spawn_on([out_writer, err_writer], BARE, [RbConfig.ruby, "-w", "-I#{LIB}", "-e", program])
-    said = +""
-    said << wait_readable(out).readpartial(4_096) until said.scan("busy").size >= 3
+    text = +""
+    text << wait_readable(out).readpartial(4_096) until text.scan("busy").size >= 3
     yield pid
-    said << wait_readable(out).read
-    [said, err.read, Process.wait2(pid).last]
+    text << wait_readable(out).read
+    [text, err.read, Process.wait2(pid).last]
   ensure
     pipes.flatten.each(&:close)
   end

@@ -5,14 +5,14 @@ require "set"
 require "skep/work"
 require_relative "support/meeting"
 
-# What can be mapped, as users of the gem parallel are used to: whatever can be enumerated, a lambda
-# that is asked for the next item, a queue.
+# What can be mapped, as with the gem parallel: anything that can be enumerated, a lambda that
+# returns the next item, a queue.
 class MapLikeParallelSourcesTest < Skep::TestCase
   include Meeting
 
   Pair = Struct.new(:left, :right)
 
-  # Nothing but each.
+  # Has only each.
   class Countdown
     include Enumerable
 
@@ -22,7 +22,7 @@ class MapLikeParallelSourcesTest < Skep::TestCase
   end
 
   ENUMERABLES = { "a range" => 1..3, "a set" => Set[1, 2, 3], "a struct" => Pair.new(1, 2),
-                  "whatever has each" => Countdown.new, "an enumerator" => [1, 2, 3].each,
+                  "an object with each" => Countdown.new, "an enumerator" => [1, 2, 3].each,
                   "a lazy enumerator" => (1..).lazy.map { |number| number * 2 }.first(3).lazy,
                   "slices" => (1..5).each_slice(2), "an external iteration" => 3.times }.freeze
 
@@ -76,7 +76,7 @@ class MapLikeParallelSourcesTest < Skep::TestCase
         queue.close
       end
       results = within do
-        Skep.map(queue, nodes: 2) { |item| writer.syswrite("!") && item } # or there is no next
+        Skep.map(queue, nodes: 2) { |item| writer.syswrite("!") && item } # or no next comes
       end
       assert_equal [0, 1, 2], results
       filler.join
@@ -87,7 +87,7 @@ class MapLikeParallelSourcesTest < Skep::TestCase
     IO.pipe do |reader, writer|
       asked = -1
       produce = lambda do
-        wait_readable(reader).read(1) if asked >= 0 # what the item before has written
+        wait_readable(reader).read(1) if asked >= 0 # written for the previous item
         (asked += 1) < 3 ? asked : Skep::Stop
       end
       results = within { Skep.map(produce, nodes: 2) { |item| writer.syswrite("!") && item } }

@@ -12,7 +12,7 @@ class MapLikeParallelTest < Skep::TestCase
   include Meeting
 
   NotDumpable = Struct.new(:name) do
-    def marshal_dump = raise("nobody may dump #{name}")
+    def marshal_dump = raise("#{name} can't be dumped")
   end
 
   test "runs in one process for each available processor" do
@@ -54,7 +54,7 @@ class MapLikeParallelTest < Skep::TestCase
     assert_equal "yes", value
   end
 
-  test "returns results in the items' order, whichever node is first" do
+  test "returns results in the items' order, not in the order of completion" do
     IO.pipe do |reader, writer|
       results = within do
         Skep.map(%w[first second], nodes: 2) do |item|
@@ -134,8 +134,8 @@ class MapLikeParallelTest < Skep::TestCase
 
   test "each processes each item, and returns the collection" do
     range = 1..4
-    told = telling { |tell| assert_same(range, Skep.each(range, nodes: 2, &tell)) }
-    assert_equal %w[1 2 3 4], told.sort
+    items = collecting { |report| assert_same(range, Skep.each(range, nodes: 2, &report)) }
+    assert_equal %w[1 2 3 4], items.sort
   end
 
   test "each marshals no result, and no item of an Array" do
@@ -146,10 +146,10 @@ class MapLikeParallelTest < Skep::TestCase
 
   test "yields the index with the item" do
     assert_equal %w[a0 b1], Skep.map(%w[a b], nodes: 2, with_index: true) { |it, at| "#{it}#{at}" }
-    told = telling do |tell|
-      Skep.each_with_index(%w[a b], nodes: 2) { |item, index| tell.call("#{item}#{index}") }
+    reports = collecting do |report|
+      Skep.each_with_index(%w[a b], nodes: 2) { |item, index| report.call("#{item}#{index}") }
     end
-    assert_equal %w[a0 b1], told.sort
+    assert_equal %w[a0 b1], reports.sort
   end
 
   test "flattens once, and filters as Ruby does" do

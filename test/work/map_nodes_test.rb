@@ -6,7 +6,7 @@ require "pty"
 require "socket"
 require_relative "support/gates"
 
-# What nodes have of the caller's, and what the caller keeps.
+# What nodes inherit from the caller, and what the caller keeps.
 class MapNodesTest < Skep::TestCase
   test "leaves no process when Ctrl-C hits caller and nodes, and raises Interrupt" do
     pid, reader = in_child do |writer|
@@ -18,7 +18,7 @@ class MapNodesTest < Skep::TestCase
       end
     end
     nodes = pidfds_of_two(reader)
-    Process.kill(:INT, -pid) # ours, and unreaped
+    Process.kill(:INT, -pid) # a child of ours, unreaped
     assert_equal "interrupted, 0 left\n", wait_readable(reader).gets
     assert(nodes.none?(&:alive?))
   ensure
@@ -95,7 +95,7 @@ class MapNodesTest < Skep::TestCase
     assert_equal outer, inner
   end
 
-  test "nodes have the caller's traps, and ignore what it ignores" do
+  test "nodes have default handlers, and ignore the signals that the caller ignores" do
     previous = trap(:USR1) { raise "the caller's" }
     hup = trap(:HUP, "IGNORE")
     handlers = Skep.map([1], nodes: 1) { %w[USR1 HUP TERM].map { |name| trap(name, "DEFAULT") } }
@@ -178,7 +178,7 @@ class MapNodesTest < Skep::TestCase
     killer = Thread.new { IO.select([], [], [], seconds) || own.signal(:INT) }
     Skep.map(1..40, nodes: 3) { |item| IO.select([], [], [], 0.001) || item }
     killer.join
-    IO.select([], [], [], 5) # it comes
+    IO.select([], [], [], 5) # the signal arrives
   rescue Interrupt
     killer.join
   end
@@ -202,7 +202,7 @@ class MapNodesTest < Skep::TestCase
     slave.close
     text = +""
     text << master.readpartial(65_536) while wait_readable(master)
-  rescue Errno::EIO, EOFError # all is read
+  rescue Errno::EIO, EOFError # all was read
     text
   ensure
     [master, slave].each(&:close)

@@ -4,8 +4,7 @@ require "test_helper"
 require "skep/work"
 require_relative "support/meeting"
 
-# What holds at whatever moment it hits a map: many maps, each disturbed at another moment. The
-# moments come from a seed; none is asserted.
+# Many maps, each disturbed at another moment. The moments come from a seed; none is asserted.
 class MapStormsTest < Skep::TestCase
   include Meeting
 
@@ -43,7 +42,7 @@ class MapStormsTest < Skep::TestCase
     trace.disable
   end
 
-  test "a Timeout during a fork ends it" do
+  test "a Timeout or kill during a fork ends the map" do
     ends = [Timeout::Error, :kill].map do |how|
       out, = run_program(<<~RUBY)
         require "skep/work"
@@ -86,11 +85,11 @@ class MapStormsTest < Skep::TestCase
   end
 
   test "processes unequal items once each if no node dies" do
-    done = telling do |tell|
+    done = collecting do |report|
       IO.pipe do |reader, _|
         results = Skep.map(1..300, nodes: 4) do |item|
           reader.wait_readable(0.02) if (item % 37).zero?
-          tell.call(item)
+          report.call(item)
           item
         end
         assert_equal (1..300).to_a, results
@@ -117,7 +116,7 @@ class MapStormsTest < Skep::TestCase
     assert_equal [WANTED], endings.uniq
   end
 
-  test "several threads map at once, whatever happens in one" do
+  test "an error in one thread's map doesn't affect other threads' maps" do
     maps = Array.new(6) do |number|
       Thread.new do
         Skep.map(0...200, nodes: 2) { |item| number.odd? && item == 99 ? raise("odd") : item * 2 }
@@ -133,11 +132,11 @@ class MapStormsTest < Skep::TestCase
   # Sends signals, one after the other, to a child process while the block runs.
   def disturbed(*signals)
     IO.pipe do |reader, writer|
-      culprit = Thread.new { signal(signals) until reader.wait_readable(@random.rand * 0.01) }
+      disturber = Thread.new { signal(signals) until reader.wait_readable(@random.rand * 0.01) }
       within { yield }
     ensure
       writer.close
-      culprit.join
+      disturber.join
     end
   end
 

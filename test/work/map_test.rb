@@ -5,7 +5,7 @@ require "skep/work"
 require "set"
 require_relative "support/gates"
 
-# What Skep.map gives, from what it is given.
+# What Skep.map accepts, and what it returns.
 class MapTest < Skep::TestCase
   Queue = Thread::Queue
   private_constant :Queue
@@ -49,7 +49,7 @@ class MapTest < Skep::TestCase
     assert_equal [2, 3], Skep.map(-> { items.shift || Skep::Stop }, nodes: 2, &:succ)
   end
 
-  test "takes no more of an endless enumerator than its nodes can hold" do
+  test "takes no more items of an endless enumerator than its nodes can hold" do
     taken = 0
     numbers = Enumerator.new { |items| loop { items << (taken += 1) } }
     found = Skep.map(numbers, nodes: 2) { |n| n == 5 ? raise(Skep::Stop, n) : IO.select([], [], [], 0.01) }
@@ -64,10 +64,10 @@ class MapTest < Skep::TestCase
 
   test "with_index yields the index with the item" do
     assert_equal ["a0", "b1"], Skep.map(%w[a b], nodes: 2, with_index: true) { |i, n| "#{i}#{n}" }
-    told = []
-    finish = ->(_item, _index, result) { told << result }
+    results = []
+    finish = ->(_item, _index, result) { results << result }
     Skep.each_with_index(%w[a b], nodes: 2, finish:) { |item, index| "#{item}#{index}" }
-    assert_equal ["a0", "b1"], told.sort
+    assert_equal ["a0", "b1"], results.sort
   end
 
   test "flat_map joins Arrays, filter_map drops nil and false" do
@@ -118,22 +118,22 @@ class MapTest < Skep::TestCase
 
   test "calls start and finish in this process, with item, index and result" do
     started = []
-    told = []
+    finished = []
     start = ->(item, index) { started << [Process.pid, item, index] }
-    finish = ->(*facts) { told << facts }
+    finish = ->(*facts) { finished << facts }
     results = Skep.map([7, 8], nodes: 2, start:, finish:, &:succ)
     assert_equal [8, 9], results
     assert_equal [[Process.pid, 7, 0], [Process.pid, 8, 1]], started.sort
-    assert_equal [[7, 0, 8], [8, 1, 9]], told.sort
+    assert_equal [[7, 0, 8], [8, 1, 9]], finished.sort
   end
 
   test "calls finish in the items' order with finish_in_order" do
-    told = []
-    finish = ->(_item, index, _result) { told << index }
+    indexes = []
+    finish = ->(_item, index, _result) { indexes << index }
     Skep.each(1..500, nodes: 2, finish:, finish_in_order: true) do |item|
       IO.select([], [], [], 0.01) if item == 1
     end
-    assert_equal (0...500).to_a, told
+    assert_equal (0...500).to_a, indexes
   end
 
   test "passes large results and large items" do
@@ -161,7 +161,7 @@ class MapTest < Skep::TestCase
     items = Array.new(200) { |place| place }
     done = Skep.map(items, nodes: 2) do |item|
       item == 20 ? wait_readable(reader, 5).read(1) : item
-      writer.write(".") if item == 199 # which waits behind item 20, unless it is handed on
+      writer.write(".") if item == 199 # which waits behind item 20, unless another node gets it
       item
     end
     assert_equal items, done

@@ -10,14 +10,14 @@ require "skep/kafka"
 
 module Skep
   module Kafka
-    # A consumer that reads every assigned partition for ever.
+    # A consumer that reads every assigned partition forever.
     class Plain
       LIMIT = 500
 
       def initialize
         @consumer = Consumer.new({ **Tally.settings, "group.id" => Tally.wish("group"),
                                    "enable.auto.commit" => "false" })
-        @bell = Librdkafka::WakeupPipe.new
+        @wakeup_pipe = Librdkafka::WakeupPipe.new
         @readers = {}
         @whole = Tally.wish("work") == "size"
       end
@@ -26,9 +26,9 @@ module Skep
         @consumer.subscribe([Tally.wish("topic")])
         loop do
           @consumer.control.drain { |event| take(event.list) if event.kind == :rebalance }
-          IO.select([@consumer.control.io, @bell.io])
-          rung = @bell.drain
-          rung.select! { |id| more?(@readers.fetch(id)) } until rung.empty?
+          IO.select([@consumer.control.io, @wakeup_pipe.io])
+          readable = @wakeup_pipe.drain
+          readable.select! { |id| more?(@readers.fetch(id)) } until readable.empty?
         end
       end
 
@@ -37,7 +37,7 @@ module Skep
       def take(list)
         list.keys.each.with_index(1) do |(topic, number), id|
           queue = Librdkafka::PartitionQueue.new(@consumer.handle, topic, number, LIMIT)
-          queue.notify(@bell, id)
+          queue.notify(@wakeup_pipe, id)
           @readers[id] = queue
         end
         @consumer.assign(list)

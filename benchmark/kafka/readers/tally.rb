@@ -12,7 +12,7 @@ require "json"
 module Tally
   WISHES = JSON.parse(ENV.fetch("SKEP_BENCH_WISHES"))
   EVERY = WISHES.fetch("every")
-  WITNESS = "#{ENV.fetch("SKEP_BENCH_FOLDER")}/witness"
+  REPORTS = "#{ENV.fetch("SKEP_BENCH_FOLDER")}/reports"
   TURNS = 60
   LOCK = Mutex.new
   @done = 0
@@ -45,9 +45,9 @@ module Tally
     def report
       @reported = @done
       now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      @witness = File.open(WITNESS, File::WRONLY) unless @owner == Process.pid
+      @reports = File.open(REPORTS, File::WRONLY) unless @owner == Process.pid
       @owner = Process.pid
-      @witness.syswrite("#{@done} #{@owner} #{now}\n")
+      @reports.syswrite("#{@done} #{@owner} #{now}\n")
     end
   end
 end

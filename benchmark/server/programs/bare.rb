@@ -3,7 +3,7 @@
 # The simplest possible supervisor: reaps a child and forks the next one.
 require_relative "worker_app"
 
-def bear
+def fork_worker
   fork do
     WorkerApp.begin
     WorkerApp.work
@@ -11,8 +11,8 @@ def bear
 end
 
 WorkerApp.preload
-WorkerApp.count.times { bear }
+WorkerApp.count.times { fork_worker }
 loop do
   Process.wait
-  bear
+  fork_worker
 end

@@ -8,7 +8,7 @@ require "json"
 #
 #   WorkerApp.preload          # in the parent: builds the requested heap
 #   WorkerApp.begin            # a worker's first line of work: reports its pid and the time
-#   WorkerApp.work          # waits for ever; a server with its own loop doesn't need it
+#   WorkerApp.work             # waits forever; a server with its own loop doesn't need it
 #   WorkerApp.busy             # a job that reports its start and never ends
 #
 # The environment has the benchmark's folder and settings, as JSON.
@@ -35,7 +35,7 @@ module WorkerApp
     def begin
       now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       take_orders if WISHES.fetch("orders")
-      say("up", now)
+      report("up", now)
       exit!(1) if File.exist?("#{FOLDER}/crash")
     end
 
@@ -50,16 +50,16 @@ module WorkerApp
     end
 
     def busy
-      say("busy", Process.clock_gettime(Process::CLOCK_MONOTONIC))
+      report("busy", Process.clock_gettime(Process::CLOCK_MONOTONIC))
       @silence ||= IO.pipe
       @silence.first.wait_readable(DAY) while true
     end
 
     private
 
-    def say(word, now)
+    def report(word, now)
       line = "#{word} #{Process.pid} #{now}\n"
-      File.open("#{FOLDER}/witness", File::WRONLY) { |witness| witness.syswrite(line) }
+      File.open("#{FOLDER}/reports", File::WRONLY) { |reports| reports.syswrite(line) }
     end
 
     # A byte in the worker's pipe makes it hang.
@@ -70,7 +70,7 @@ module WorkerApp
       Thread.new { get_stuck if orders.read(1) }
     end
 
-    # Locks a mutex that it holds: in C, with the GVL, for ever.
+    # Locks a mutex that it holds: in C, with the GVL, forever.
     def get_stuck
       require "fiddle"
       address = Fiddle::Handle::DEFAULT["pthread_mutex_lock"]

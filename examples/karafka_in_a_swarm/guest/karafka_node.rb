@@ -5,12 +5,12 @@ require "json"
 require "socket"
 require_relative "watch"
 
-# Karafka's embedded mode as what a node does: a source for `swarm.work`, whose block sets Karafka
-# up and draws its routes, in the node.
+# A source for `swarm.work` that runs Karafka's embedded mode in a node. The block of `swarm.work`
+# configures Karafka and its routes, in the node.
 #
 #   swarm.work(KarafkaNode.new(threads: 5)) { require_relative "karafka" }
 #
-# Nothing of Karafka's runs before the fork, and librdkafka has no client there.
+# Before the fork Karafka doesn't run, and librdkafka has no client.
 class KarafkaNode
   LOOK = 2 # seconds
 
@@ -27,7 +27,7 @@ class KarafkaNode
     watch = Watch.new(node, threads:).begin
     find_brokers
     node.ready!
-    return unless node.wait_for_predecessor # a name in the group is one process' only
+    return unless node.wait_for_predecessor # a name in the group belongs to one process
 
     Karafka::Embedded.start
     serve(node, watch)
@@ -38,7 +38,7 @@ class KarafkaNode
 
   def check(concurrency)
     concurrency == threads or
-      raise Skep::BootError, "Karafka is to have #{concurrency} threads, and KarafkaNode #{threads}"
+      raise Skep::BootError, "Karafka has #{concurrency} threads, but KarafkaNode #{threads}"
   end
 
   def find_brokers
@@ -49,9 +49,9 @@ class KarafkaNode
 
   def serve(node, watch)
     until node.stopping?
-      raise "Karafka has stopped by itself" if watch.over?
+      raise "Karafka has stopped" if watch.over?
 
-      node.quiet? ? quieten : judge(node, watch.complaint)
+      node.quiet? ? quieten : report(node, watch.problem)
       node.wait(LOOK)
     end
   end
@@ -60,9 +60,9 @@ class KarafkaNode
     @quiet ||= true.tap { Karafka::Embedded.quiet }
   end
 
-  def judge(node, complaint)
-    node.unhealthy!(complaint) if complaint
-    node.healthy! if @complaint && complaint.nil?
-    @complaint = complaint
+  def report(node, problem)
+    node.unhealthy!(problem) if problem
+    node.healthy! if @problem && problem.nil?
+    @problem = problem
   end
 end

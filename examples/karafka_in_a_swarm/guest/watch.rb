@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-# What Karafka's own events tell of a node: which batch each thread has in hand, whether all
-# listeners poll, and which partitions it has. The supervisor judges by that.
+# Collects facts about a node from Karafka's events: the batch that each thread processes, whether
+# all listeners poll, and the assigned partitions. The supervisor uses them.
 #
 #   watch = Watch.new(node, threads: 5).begin
-#   watch.complaint    # what is wrong with the listeners, in words, or nil
+#   watch.problem      # a sentence if listeners don't poll, or nil
 #   watch.over?        # Karafka has stopped
 #
 # A thread that processes a batch must show the supervisor progress: `Watch.node.beat` between
@@ -27,8 +27,10 @@ class Watch
     on("consumer.consume") { |event| take(event[:caller]) }
     on("consumer.consumed") { |event| Watch.node&.processed(event[:caller].messages.size) }
     on("worker.completed") { give_back if Watch.node }
-    on("connection.listener.fetch_loop") { |event| heard { @polled[event[:caller].id] = now } }
-    on("connection.listener.stopped") { |event| heard { @polled.delete(event[:caller].id) } }
+    on("connection.listener.fetch_loop") do |event|
+      synchronize { @polled[event[:caller].id] = now }
+    end
+    on("connection.listener.stopped") { |event| synchronize { @polled.delete(event[:caller].id) } }
     on("rebalance.partitions_assigned") { |event| @node.assigned!(partitions: names(event[:tpl])) }
     on("app.stopped") { @over = true }
     self
@@ -37,15 +39,15 @@ class Watch
   def over? = @over
 
   # While a handler works, its listener waits.
-  def complaint
-    silent = heard { @working.positive? ? 0 : @polled.count { |_, at| now - at > PATIENCE } }
-    "#{silent} listeners of Karafka's poll no more" if silent.positive?
+  def problem
+    silent = synchronize { @working.positive? ? 0 : @polled.count { |_, at| now - at > PATIENCE } }
+    "#{silent} of Karafka's listeners don't poll any more" if silent.positive?
   end
 
   private
 
   def take(consumer)
-    heard { @working += 1 }
+    synchronize { @working += 1 }
     node = Thread.current[:karafka_node] = @free.pop
     range = consumer.messages.metadata.then { |one| "#{one.first_offset}-#{one.last_offset}" }
     node.in_flight("#{consumer.topic.name}/#{consumer.partition}/#{range}")
@@ -55,7 +57,7 @@ class Watch
     node, Thread.current[:karafka_node] = Watch.node, nil
     node.in_flight(nil)
     @free.push(node)
-    heard do
+    synchronize do
       @working -= 1
       @polled.transform_values! { now }
     end
@@ -66,6 +68,6 @@ class Watch
   end
 
   def on(name, &block) = Karafka.monitor.subscribe(name, &block)
-  def heard(&block) = @lock.synchronize(&block)
+  def synchronize(&block) = @lock.synchronize(&block)
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 end

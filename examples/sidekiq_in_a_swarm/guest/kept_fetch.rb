@@ -2,11 +2,10 @@
 
 require "sidekiq/fetch"
 
-# How Sidekiq's threads get jobs here: by moving each to a list of this process' own (KeptJobs),
-# where it stays until it is done. Sidekiq's own BasicFetch has them in memory alone, and a process
-# that is killed takes them with it.
+# A fetch for Sidekiq that moves each job to a list of this process (KeptJobs), where it stays until
+# it is done. Sidekiq's own BasicFetch keeps jobs in memory only, so a killed process loses them.
 class KeptFetch < Sidekiq::BasicFetch
-  WAIT = 1.0 # seconds; by so much a stop may be late
+  WAIT = 1.0 # seconds; a stop may be late by this
 
   Job = Struct.new(:queue, :job, :fetch) do
     def queue_name = queue.delete_prefix("queue:")
@@ -30,7 +29,7 @@ class KeptFetch < Sidekiq::BasicFetch
     @kept.hands.take(nil)
   end
 
-  # Where that fails they stay in the list, and whoever comes next has them.
+  # If that fails, they stay in the list, and the next process takes them.
   def bulk_requeue(jobs)
     redis { |redis| jobs.each { |job| @kept.push_back(redis, job.job, job.queue) } }
   rescue RedisClient::Error => e
@@ -39,7 +38,7 @@ class KeptFetch < Sidekiq::BasicFetch
 
   private
 
-  # The first there is in the order of the queues, else what comes to one of them.
+  # Returns the first job in the order of the queues, else waits for one of them.
   def first(redis, queues)
     queues.each do |queue|
       job = redis.call("LMOVE", queue, @kept.list, "RIGHT", "LEFT")

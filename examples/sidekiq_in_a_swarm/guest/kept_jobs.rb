@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
-# The jobs in this process' hands, as Redis knows them, and those of processes that have died.
+# The unfinished jobs of this process in Redis, and those of dead processes.
 #
 #   kept = KeptJobs.new(seat: "host/jobs/0", owner: sidekiq.identity, hands:)
-#   kept.sign       # before it takes any
-#   kept.inherit    # what the last process in this seat had in hand goes back to its queues
-#   kept.look       # now and then: what nobody has in hand, and what the dead of elsewhere had
+#   kept.register   # before it takes a job
+#   kept.inherit    # pushes back the unfinished jobs of this seat's last process
+#   kept.check      # at intervals: pushes back lost jobs, and those of dead processes elsewhere
 #   kept.leave
 class KeptJobs
   OWNERS = "kept" # owner => seat
-  LOOKS = 3 # in so many a heartbeat was missing; once, it may be Redis that was away
+  CHECKS = 3 # checks without a heartbeat; at a single one Redis may have been away
 
   attr_reader :list, :hands
 
@@ -20,27 +20,27 @@ class KeptJobs
     @missing = Hash.new(0)
   end
 
-  def sign = call("HSET", OWNERS, @owner, @seat)
+  def register = call("HSET", OWNERS, @owner, @seat)
 
   def inherit
-    others.each { |owner, seat| bury(owner) if seat == @seat }
+    others.each { |owner, seat| push_back_all(owner) if seat == @seat }
   end
 
-  def look
-    sign # somebody who thought us dead may have buried us
+  def check
+    register # another process may have considered this one dead
     push_back_strays
-    gone = others.keys.reject { |owner| call("EXISTS", owner) == 1 }
-    @missing = gone.each_with_object(Hash.new(0)) { |owner, all| all[owner] = @missing[owner] + 1 }
-    gone.each { |owner| bury(owner) if @missing[owner] >= LOOKS }
+    dead = others.keys.reject { |owner| call("EXISTS", owner) == 1 }
+    @missing = dead.each_with_object(Hash.new(0)) { |owner, all| all[owner] = @missing[owner] + 1 }
+    dead.each { |owner| push_back_all(owner) if @missing[owner] >= CHECKS }
   end
 
   def leave
     call("HDEL", OWNERS, @owner) if call("LLEN", @list).zero?
-  rescue RedisClient::Error # away: who comes next finds what is left
+  rescue RedisClient::Error # Redis is away: the next process finds the rest
     nil
   end
 
-  # One that isn't done, or not known to be.
+  # Pushes back a job that isn't done, or may not be.
   def push_back(redis, job, queue = queue_of(job), list: @list)
     redis.multi do |all|
       all.call("RPUSH", queue, job)
@@ -50,14 +50,14 @@ class KeptJobs
 
   private
 
-  # In the list at two looks, and in nobody's hand: done or failed while Redis was away.
+  # Jobs in the list at two checks that no thread has: done or failed while Redis was away.
   def push_back_strays
     strays = call("LRANGE", @list, 0, -1) - hands.jobs
     again, @strays = strays & @strays, strays
     Sidekiq.redis { |redis| again.each { |job| push_back(redis, job) } }
   end
 
-  def bury(owner)
+  def push_back_all(owner)
     list = list_of(owner)
     Sidekiq.redis do |redis|
       redis.call("LRANGE", list, 0, -1).each { |job| push_back(redis, job, list:) }
@@ -70,7 +70,7 @@ class KeptJobs
 
   def queue_of(job)
     "queue:#{Sidekiq.load_json(job).fetch("queue")}"
-  rescue JSON::ParserError, KeyError # Sidekiq itself sees to those
+  rescue JSON::ParserError, KeyError # Sidekiq itself handles those
     "queue:default"
   end
 

@@ -7,12 +7,12 @@ require_relative "kept_fetch"
 require_relative "kept_jobs"
 require_relative "turns"
 
-# Sidekiq's embedded mode as what a node does: a source for `swarm.work`, whose block is given
-# Sidekiq's configuration.
+# A source for `swarm.work` that runs Sidekiq's embedded mode in a node. The block of `swarm.work`
+# gets Sidekiq's configuration.
 #
 #   swarm.work(SidekiqNode.new(threads: 5)) { |config| config.queues = %w[critical default] }
 #
-# Nothing of Sidekiq's runs before the fork: no thread, no connection, no name.
+# Before the fork Sidekiq has no thread, no connection and no identity.
 class SidekiqNode
   LOOK = 5 # seconds
 
@@ -30,7 +30,7 @@ class SidekiqNode
                         owner: sidekiq.identity, hands:)
     begin_with(kept, sidekiq)
     node.ready!
-    kept.inherit if node.wait_for_predecessor # who had this seat is gone
+    kept.inherit if node.wait_for_predecessor # the last process of this seat has ended
     serve(node, sidekiq, hands)
     kept.leave
   end
@@ -50,8 +50,8 @@ class SidekiqNode
     config = sidekiq.config
     check(config.total_concurrency)
     config[:fetch_class], config[:fetch_setup] = KeptFetch, kept
-    config.on(:beat) { kept.look } # every 10 s, when Sidekiq has told Redis that it is alive
-    kept.sign
+    config.on(:beat) { kept.check } # every 10 s, after Sidekiq's heartbeat in Redis
+    kept.register
     sidekiq.run
   rescue RedisClient::ConnectionError => e
     raise Skep::BootError, "Sidekiq can't reach Redis: #{e.message}"
@@ -59,33 +59,33 @@ class SidekiqNode
 
   def check(concurrency)
     concurrency == threads or
-      raise Skep::BootError, "Sidekiq is to have #{concurrency} threads, and SidekiqNode #{threads}"
+      raise Skep::BootError, "Sidekiq has #{concurrency} threads, but SidekiqNode #{threads}"
   end
 
   def serve(node, sidekiq, hands)
     hands.watch_over(attendants)
     until node.stopping?
-      node.quiet? ? quieten(sidekiq) : judge(node, hands.complaint)
+      node.quiet? ? quieten(sidekiq) : report(node, hands.problem)
       node.wait(LOOK)
     end
     quieten(sidekiq)
     sidekiq.stop # waits for jobs as long as config[:timeout], and pushes the others back
   end
 
-  # Those of Sidekiq's threads that have no jobs: they do their service, or are missing.
+  # Returns Sidekiq's threads that run no jobs.
   def attendants
     Thread.list.select { |one| one.name.to_s.match?(/\Asidekiq\..*(?<!processor)\z/) }
   end
 
   def quieten(sidekiq)
     sidekiq.quiet
-  rescue StandardError => e # what Sidekiq's scheduler has died of: the second call goes on
+  rescue StandardError => e # the error that Sidekiq's scheduler died of; a second call continues
     warn("Sidekiq's scheduler had died: #{e.message}")
   end
 
-  def judge(node, complaint)
-    node.unhealthy!(complaint) if complaint
-    node.healthy! if @complaint && complaint.nil?
-    @complaint = complaint
+  def report(node, problem)
+    node.unhealthy!(problem) if problem
+    node.healthy! if @problem && problem.nil?
+    @problem = problem
   end
 end

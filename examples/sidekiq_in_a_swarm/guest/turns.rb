@@ -2,14 +2,14 @@
 
 require "sidekiq/api"
 
-# Each job's turn, around which the supervisor is told who has what in hand: it ends a node whose
-# job is stuck, tells which job a dead node had, and counts.
+# Reports the current job of each thread to the supervisor, which ends a node with a stuck job, logs
+# the jobs of a dead node, and counts jobs.
 #
 #   chain.prepend(Turns::Middleware, Turns.new(node, threads: 5))
 #
-# Stuck is who takes longer than `sidekiq_options longest: SECONDS`, and than liveness_timeout.
-# A job that was in hand when a process crashed works alone the next time, so that it is known who
-# is to blame: CRASHES of those, and it is put to Sidekiq's dead jobs.
+# A job is stuck if it takes longer than `sidekiq_options longest: SECONDS`, and than
+# liveness_timeout. A job that was in flight when a process crashed runs alone the next time, so
+# that the cause is known. After CRASHES crashes alone it goes to Sidekiq's dead set.
 class Turns
   LONGEST = 300
   CRASHES = 3
@@ -32,16 +32,16 @@ class Turns
   def take(job, &work)
     name = "#{job["class"]} #{job["jid"]}"
     suspect = @crash_suspects.find { |one| one.in_flight == name }
-    return shared { judged(name, job, &work) } unless suspect
+    return shared { watched(name, job, &work) } unless suspect
     return set_aside(suspect, job) if suspect.alone >= CRASHES
 
-    alone { judged(name, job, &work) }
+    alone { watched(name, job, &work) }
     @crash_suspects.clear([suspect])
   end
 
   private
 
-  def judged(name, job, &work)
+  def watched(name, job, &work)
     node = @free.pop
     node.in_flight(name)
     node.busy(for: job.fetch("longest", LONGEST), &work)
@@ -53,7 +53,7 @@ class Turns
 
   def set_aside(suspect, job)
     ends = suspect.ends.join(", ")
-    error = RuntimeError.new("alone in hand in #{suspect.alone} crashes: #{ends}")
+    error = RuntimeError.new("alone in flight in #{suspect.alone} crashes: #{ends}")
     Sidekiq::DeadSet.new.kill(Sidekiq.dump_json(job), ex: error)
     @crash_suspects.blame([suspect])
     @crash_suspects.clear([suspect])

@@ -50,7 +50,7 @@ module Skep
       rescue StandardError, ScriptError, SystemStackError => error
         [Finding.new(kind: :unseen, severity: :note, what: "what #{inspector::WHAT} there are",
                      where: error.backtrace&.first.to_s,
-                     advice: "can't be told: #{error.class}, #{error.message.lines.first&.chomp}")]
+                     advice: "unknown: #{error.class}, #{error.message.lines.first&.chomp}")]
       end
       private_class_method :inspect_by
     end

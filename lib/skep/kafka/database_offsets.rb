@@ -85,6 +85,7 @@ module Skep
         transaction(item.partition, item.batch.first_offset) do |position|
           next go_back(item, batch, position) if behind?(item, position)
 
+          report_behind(item)
           part = without_done(batch, position)
           last = yield part
           raise OneTransaction.new(call: :seek) if part.__requested&.first == :seek
@@ -133,8 +134,8 @@ module Skep
         failed(e)
       end
 
-      # Returns true for the first batch of an assignment if the database doesn't have all that was
-      # committed to Kafka, as after its restoration from a backup.
+      # Returns true for the first batch of an assignment if it begins after the database's offset:
+      # the database was restored from a backup, or there are no messages in between.
       def behind?(item, position)
         item.partition.database_offset.nil? && position < item.batch.first_offset
       end
@@ -142,11 +143,21 @@ module Skep
       # The partition continues at the database's offset.
       def go_back(item, batch, position)
         item.partition.database_offset = position
-        topic, partition = item.partition.key
-        @report.event(:kafka_database_offset_behind, topic:, partition:, offset: position,
-                                                     before: item.batch.first_offset)
+        item.partition.left_offset = item.batch.first_offset
         batch.__request_seek(position)
         nil # nothing is done
+      end
+
+      # Reports the partition's way back once there is a message there: the offsets may also be
+      # those of transaction markers, or of messages that compaction has removed.
+      def report_behind(item)
+        before = item.partition.left_offset or return
+        item.partition.left_offset = nil
+        return if item.batch.first_offset >= before
+
+        topic, partition = item.partition.key
+        @report.event(:kafka_database_offset_behind, topic:, partition:, before:,
+                                                     offset: item.partition.database_offset)
       end
 
       def without_done(batch, position)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A message read from a topic: a copy, independent of librdkafka.
+# A message read from a topic: a copy, independent of librdkafka. With the C extension its payload,
+# key and headers become Strings when they are first used (Packed, ext/skep/kafka/message.c).
 #
 #   message.payload    # => "…" the bytes (binary encoding), nil for a tombstone
 #   message.value      # => what the source's `deserializer` made of the payload

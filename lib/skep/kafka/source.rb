@@ -89,6 +89,16 @@ module Skep
         Consumer::GroupMember.run(@options, node, handler)
       end
 
+      # Returns a sentence on the group that nodes with these ids join, for `skep check`.
+      def __membership(swarm, ids)
+        settings = ids.minmax.uniq.map { |id| @options.member_settings(swarm, id) }
+        names = settings.map { |one| one["group.instance.id"] }
+        static = "static members #{names.join(" to ")}, " \
+                 "which #{@options.leave_on_stop ? "leave" : "keep their places"} at a stop"
+        "consumer group #{@options.group}, topics #{@options.topics.join(", ")}: " \
+          "#{names.first ? static : "dynamic members"}"
+      end
+
       # For the admin client and for tests.
       def __options = @options
 

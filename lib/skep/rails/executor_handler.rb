@@ -4,30 +4,33 @@
 # reloaded before the call; afterwards the database connection returns to its pool. Exceptions are
 # reported to Rails.error, once each, and raised again.
 #
-#   ExecutorHandler.new(->(batch, node) { … }).call(batch, node)
+#   ExecutorHandler.new(->(batch, node) { … }, node).call(batch, node)
 module Skep
   module Rails
     class ExecutorHandler
       SOURCE = "application.skep"
       private_constant :SOURCE
 
-      def initialize(handler)
-        @handler = handler
+      def initialize(handler, node)
+        @handler, @node = handler, node
       end
 
       def call(*arguments)
         ::Rails.application.reloader.wrap(source: SOURCE) do
           @handler.call(*arguments)
         rescue Exception => e # those that end the node, too: all are raised again
-          ::Rails.error.report(e, handled: false, context: context(e, *arguments), source: SOURCE)
+          ::Rails.error.report(e, handled: false, context: context(e, arguments.first),
+                                        source: SOURCE)
           raise
         end
       end
 
+      def to_proc = method(:call).to_proc
+
       private
 
-      def context(error, *work, node)
-        { swarm: node.swarm, node: node.id, **place(work.first, error) }
+      def context(error, work)
+        { swarm: @node.swarm, node: @node.id, **place(work, error) }
       end
 
       # Topic, partition and offset of the message, if the work is a batch.
@@ -41,7 +44,7 @@ module Skep
 
     # Runs a node's work: Swarm.run_with calls this.
     def self.run(source, node, handler)
-      source.run(node, ExecutorHandler.new(handler))
+      source.run(node, ExecutorHandler.new(handler, node))
     ensure
       JobProducer.close if defined?(JobProducer)
     end

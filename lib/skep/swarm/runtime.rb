@@ -36,13 +36,14 @@ module Skep
 
       # What happens in the supervisor. The component that owns a fact publishes it once; everything
       # that only observes subscribes, so that the publisher knows none of its observers.
-      # Synchronous: each subscriber has run when `publish` returns, in the order of subscription.
+      # Synchronous: each subscriber has run when `publish` returns. Subscribers to every event (the
+      # log) run before those that named it; each kind runs in the order of subscription.
       #
       #   events = EventBus.new
       #   events.subscribe { |event| log(event.name, event.level, event.facts) }   # every event
       #   events.subscribe(:node_died, :node_exited) { |event| reap(event.subject) }
       #   events.publish(:node_ready, node, duration: 0.2)
-      #   events.announce(:mold_loaded, mold, plain:)   # internal: those that named it hear it
+      #   events.announce(:mold_loaded, mold, plain:)   # internal: only for those that named it
       #   events.unsubscribe(subscription)              # what `subscribe` has returned
       #
       # The subject is a NodeProcess, a Slot, a Mold or nil; its `event_facts` (node, mold, pid) are
@@ -78,8 +79,8 @@ module Skep
           @named[name]&.each { |subscriber| subscriber.call(event) }
         end
 
-        # A fact for the supervisor's own components: only those that named it hear it, so neither
-        # the log nor a user's block does.
+        # A fact for the supervisor's own components: only those that named it receive it, neither
+        # the log nor a user's block.
         def announce(name, subject = nil, **facts)
           event = Event.new(name, nil, subject, facts)
           @named[name]&.each { |subscriber| subscriber.call(event) }

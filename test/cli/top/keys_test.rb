@@ -5,7 +5,7 @@ require "skep/cli"
 require "skep/cli/top"
 require "support/fakes"
 
-# The keys of `skep top`: how they are read, and what they do.
+# The parsing of keys in `skep top`, and what the keys do.
 class TopKeysTest < Skep::TestCase
   Top = Skep::CLI::Top
   private_constant :Top

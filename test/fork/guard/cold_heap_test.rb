@@ -9,7 +9,7 @@ class ColdHeapTest < GuardCase
           old_objects: 400_000 }.freeze
   private_constant :ColdHeap, :PAGES, :BIG
 
-  test "notes a big heap of young objects and gaps, and what it would cost" do
+  test "reports a big heap of young objects and free slots, and its cost" do
     finding = notes.first
     assert_equal [:heap, :note], finding.to_h.values_at(:kind, :severity)
     assert_match(/a heap of 105 MB/, finding.what)
@@ -17,7 +17,7 @@ class ColdHeapTest < GuardCase
     assert_match(/up to 63 MB.*Skep\.warmup/, finding.advice)
   end
 
-  test "passes a heap that is settled, and a small one" do
+  test "ignores a heap that was warmed up, and a small one" do
     assert_empty notes(heap_free_slots: 10_000, old_objects: 790_000)
     assert_empty notes(heap_allocated_pages: 100)
   end

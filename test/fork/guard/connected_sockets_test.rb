@@ -4,7 +4,7 @@ require "fork/support/guard_case"
 require "tmpdir"
 
 class ConnectedSocketsTest < GuardCase
-  test "finds a connected TCP socket, and tells with whom" do
+  test "finds a connected TCP socket, and reports its peer" do
     server, client, = connection
     finding = finding_of(client)
     assert_equal [:socket, :breaks], finding.to_h.values_at(:kind, :severity)
@@ -12,7 +12,7 @@ class ConnectedSocketsTest < GuardCase
     assert_equal "a TCPSocket, fd #{client.fileno}", finding.where
   end
 
-  test "finds one over IPv6" do
+  test "finds a connected TCP socket over IPv6" do
     begin
       server = own(TCPServer.new("::1", 0))
     rescue SystemCallError
@@ -22,7 +22,7 @@ class ConnectedSocketsTest < GuardCase
     assert_equal "a TCP socket connected to [::1]:#{server.addr[1]}", finding_of(client).what
   end
 
-  test "passes what listens, what was never connected, and what was closed" do
+  test "ignores listening, unconnected and closed sockets" do
     server, client, = connection
     bound = own(UDPSocket.new.tap { |socket| socket.bind("127.0.0.1", 0) })
     fresh = own(Socket.new(:INET, :STREAM))
@@ -31,7 +31,7 @@ class ConnectedSocketsTest < GuardCase
     assert_empty findings_of(*numbers)
   end
 
-  test "tells the place it was made at where Ruby traces that" do
+  test "reports where a socket was made if Ruby traces allocations" do
     out = output_of(<<~RUBY)
       require "socket"
       require "objspace"
@@ -44,13 +44,13 @@ class ConnectedSocketsTest < GuardCase
     assert_match(/\Amade at -e:6, fd \d+\n\z/, out)
   end
 
-  test "finds a server's path at the other end, and at this one the client's process" do
+  test "reports a server's path to the client, and the client's pid to the server" do
     Dir.mktmpdir do |folder|
       server = own(UNIXServer.new("#{folder}/s"))
       pid, reader = in_child do |writer|
         UNIXSocket.open("#{folder}/s") do |client|
           server.close
-          client.readpartial(1) # Only what was accepted has a name.
+          client.readpartial(1) # Only an accepted socket has a name.
           what = findings_of(client).map(&:what)
           writer.write(what.join)
           client.read
@@ -58,14 +58,14 @@ class ConnectedSocketsTest < GuardCase
       end
       accepted = own(server.accept).tap { |socket| socket.write("!") }
       assert_equal "a UNIX socket connected to pid #{pid}", finding_of(accepted).what
-      said = wait_readable(reader).readpartial(4_096) # of a peer that is still there
+      found = wait_readable(reader).readpartial(4_096) # while the peer is open
       accepted.close
-      assert_equal "a UNIX socket connected to #{folder}/s", said
+      assert_equal "a UNIX socket connected to #{folder}/s", found
       Process.wait(pid)
     end
   end
 
-  test "only notes a pair, wherever its other end is" do
+  test "reports a socket pair as a note, wherever its other end is" do
     pair = UNIXSocket.pair.map { |socket| own(socket) }
     finding = finding_of(*pair)
     assert_equal [:pair, :note], finding.to_h.values_at(:kind, :severity)
@@ -74,7 +74,7 @@ class ConnectedSocketsTest < GuardCase
     assert_equal [:pair, :note], finding_of(pair.first).to_h.values_at(:kind, :severity)
   end
 
-  test "tells an abstract name at the other end" do
+  test "reports the abstract name of a peer" do
     skip "Linux alone has abstract names" unless RUBY_PLATFORM.include?("linux")
     name = "skep-guard-#{Process.pid}"
     server = own(UNIXServer.new("\0#{name}"))
@@ -83,20 +83,20 @@ class ConnectedSocketsTest < GuardCase
     assert_equal "a UNIX socket connected to @#{name}", finding_of(client).what
   end
 
-  test "only notes a connected UDP socket" do
+  test "reports a connected UDP socket as a note" do
     client = own(UDPSocket.new.tap { |socket| socket.connect("127.0.0.1", 9) })
     finding = finding_of(client)
     assert_equal [:datagram, :note], finding.to_h.values_at(:kind, :severity)
     assert_equal "a UDP socket connected to 127.0.0.1:9", finding.what
   end
 
-  test "names a socket once, whatever its copies" do
+  test "reports a socket and its copies once" do
     _, client, = connection
     copy = own(client.dup)
     assert_match(/fd #{client.fileno}, fd #{copy.fileno}\z/, finding_of(client, copy).where)
   end
 
-  test "passes those that it is told to, their copies and other ends" do
+  test "ignores the given exceptions, their copies and other ends" do
     _, client, = connection
     copy = own(client.dup)
     reader, writer = IO.pipe.each { |io| own(io) }
@@ -104,7 +104,7 @@ class ConnectedSocketsTest < GuardCase
     assert_empty findings_of(client, copy, reader, writer, except: [client, holder])
   end
 
-  test "passes what the standard streams are connected to" do
+  test "ignores the sockets of the standard streams" do
     ours, theirs = UNIXSocket.pair.map { |socket| own(socket) }
     check = "require 'skep/fork'; puts Skep::Fork::Guard.check; $stdout.flush"
     pid = spawn(RbConfig.ruby, "-I#{File.expand_path("../../../lib", __dir__)}", "-e", check,
@@ -114,7 +114,7 @@ class ConnectedSocketsTest < GuardCase
     assert_predicate Process.wait2(pid).last, :success?
   end
 
-  test "knows Ruby's sockets where there is no /proc" do
+  test "finds Ruby's sockets without /proc" do
     _, client, = connection
     inventory = ProcessInventory.new(root: "/nowhere")
     whats = Guard.const_get(:ConnectedSockets).new(inventory).findings.map(&:what)

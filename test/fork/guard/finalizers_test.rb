@@ -7,8 +7,8 @@ class GuardFinalizersTest < GuardCase
     module Rdkafka
       class Producer
         def self.make = new.tap { |it| ObjectSpace.define_finalizer(it, closer) }
-        def self.who = Process.pid == PARENT ? "parent" : "child"
-        def self.closer = proc { STDOUT.syswrite("closed by \#{who}\\n") }
+        def self.role = Process.pid == PARENT ? "parent" : "child"
+        def self.closer = proc { STDOUT.syswrite("closed by \#{role}\\n") }
         def closed? = false
       end
     end
@@ -17,7 +17,7 @@ class GuardFinalizersTest < GuardCase
   RUBY
   private_constant :CLIENT
 
-  test "a child that was told to leaves its parent's clients alone, and the parent closes them" do
+  test "a child with disarm doesn't close its parent's clients, and the parent does" do
     assert_equal "closed by parent\n", output_of(<<~RUBY)
       #{CLIENT}
       finalizers = Skep::Fork::Guard::Finalizers.new
@@ -25,14 +25,14 @@ class GuardFinalizersTest < GuardCase
     RUBY
   end
 
-  test "any other child closes them" do
+  test "a child without disarm closes its parent's clients" do
     assert_equal "closed by child\nclosed by parent\n", output_of(<<~RUBY)
       #{CLIENT}
       Process.wait(fork {})
     RUBY
   end
 
-  test "loads no library for it" do
+  test "disarm loads no library" do
     assert_equal "false\n", output_of(<<~RUBY)
       Skep::Fork::Guard::Finalizers.new.disarm
       p defined?(Rdkafka) ? true : false

@@ -12,7 +12,7 @@ class OpenClientsTest < GuardCase
     RUBY
   end
 
-  test "finds an HTTP connection, and not its socket once more" do
+  test "finds an HTTP connection, and doesn't report its socket as well" do
     require "net/http"
     server = own(TCPServer.new("127.0.0.1", 0))
     http = Net::HTTP.start("127.0.0.1", server.addr[1])
@@ -34,7 +34,7 @@ class OpenClientsTest < GuardCase
     assert_equal "hello", client.readpartial(5)
   end
 
-  test "knows clients by their class' name, and passes closed ones" do
+  test "finds clients by the name of their class, and ignores closed ones" do
     out = output_of(<<~RUBY)
       require "socket"
       module PG
@@ -53,7 +53,7 @@ class OpenClientsTest < GuardCase
     assert_nil more
   end
 
-  test "passes a Redis client that looks at its pid, and its socket" do
+  test "ignores a Redis client that compares its pid, and its socket" do
     client = <<~RUBY
       require "socket"
       class RedisClient
@@ -74,12 +74,12 @@ class OpenClientsTest < GuardCase
     RUBY
     check = "puts Skep::Fork::Guard.check; redis.config"
     assert_equal "", output_of("#{client}redis = RedisClient.new(nil)\n#{check}")
-    told = output_of("#{client}redis = RedisClient.new(true)\n#{check}")
-    assert_equal 1, told.lines.size
-    assert_match(/\Aan open RedisClient of 127\.0\.0\.1:\d+, fd \d+: /, told)
+    out = output_of("#{client}redis = RedisClient.new(true)\n#{check}")
+    assert_equal 1, out.lines.size
+    assert_match(/\Aan open RedisClient of 127\.0\.0\.1:\d+, fd \d+: /, out)
   end
 
-  test "knows a client's socket by its address, if the client doesn't tell" do
+  test "finds a client's socket by its peer's address if the client doesn't give it" do
     out = output_of(<<~RUBY)
       require "socket"
       require "fiddle"
@@ -96,11 +96,11 @@ class OpenClientsTest < GuardCase
       puts Skep::Fork::Guard.check.map { |one| [one.what, one.where].join(", ") }
       puts trilogy.closed?, fd
     RUBY
-    told, _, fd = out.lines(chomp: true)
-    assert_equal ["an open Trilogy of db, fd #{fd}", 3], [told, out.lines.size]
+    finding, _, fd = out.lines(chomp: true)
+    assert_equal ["an open Trilogy of db, fd #{fd}", 3], [finding, out.lines.size]
   end
 
-  test "only notes what Active Record gives up in a child" do
+  test "reports a connection that Active Record discards in a child as a note" do
     out = output_of(<<~RUBY)
       module ActiveRecord
         module ConnectionAdapters
@@ -122,7 +122,7 @@ class OpenClientsTest < GuardCase
     assert_equal %w[note db], out.lines(chomp: true).first(2)
   end
 
-  test "finds a database's file and the locks on it as one" do
+  test "reports a database's file and the locks on it as one" do
     out = output_of(<<~RUBY)
       require "tempfile"
       module SQLite3
@@ -136,7 +136,7 @@ class OpenClientsTest < GuardCase
     assert_match(%r{\Aan open SQLite3::Database of /\S+\n2\n\z}, out)
   end
 
-  test "finds a librdkafka client, and its native threads with it" do
+  test "reports a librdkafka client and its native threads as one" do
     missing "karafka-rdkafka, in the bundle" unless Gem.loaded_specs["karafka-rdkafka"]
     assert_equal <<~TEXT, kafka("client = #{PRODUCER}", "client.close")
       an open Rdkafka::Producer
@@ -149,7 +149,7 @@ class OpenClientsTest < GuardCase
 
   private
 
-  # What is found then but Ruby's threads, which the gem has of its own.
+  # Returns the findings between the two, without the Ruby threads that the gem starts.
   def kafka(before, after = "")
     output_of(<<~RUBY, gems: true)
       require "rdkafka"

@@ -24,7 +24,7 @@ class GuardCase < Skep::TestCase
   # Closes it after the test.
   def own(io) = io.tap { @owned << io }
 
-  # What Guard says of these: by their descriptors.
+  # Returns Guard's findings about these descriptors.
   def findings_of(*ios, **how)
     numbers = ios.map { |io| io.is_a?(Integer) ? io : io.fileno }
     Guard.check(**how).select do |finding|
@@ -38,14 +38,14 @@ class GuardCase < Skep::TestCase
     findings.first
   end
 
-  # A server, a client connected to it, and the server's end of that.
+  # Returns a server, a client connected to it, and the server's end of the connection.
   def connection
     server = own(TCPServer.new("127.0.0.1", 0))
     client = own(TCPSocket.new("127.0.0.1", server.addr[1]))
     [server, client, own(server.accept)]
   end
 
-  # The output of a fresh Ruby, which has nothing to complain of.
+  # Returns the output of a fresh Ruby, which must print no warning.
   def output_of(program, *args, **how)
     out, err, status = run_program("require 'skep/fork'\n#{program}", args, **how)
     assert_equal "", err

@@ -4,10 +4,10 @@ require "kafka/support/kafka_case"
 
 module Skep
   module Kafka
-    # Against an embedded broker, which describes no groups; the scenario lag_is_what_others_say has
-    # a real one.
+    # Uses the embedded broker, which can't describe groups. The scenario
+    # reported_lag_matches_an_independent_client uses a real broker.
     class ConsumerGroupLagTest < ::KafkaCase
-      test "names the embedded broker where groups can't be described" do
+      test "lag raises UnknownGroup and names the embedded broker, which can't describe groups" do
         broker(orders: 1)
         error = assert_raises(UnknownGroup) { Skep::Kafka.lag("readers", @broker.settings) }
         assert_match(/can't describe groups, as the embedded broker can't/, error.message)

@@ -4,14 +4,14 @@ require "kafka/support/kafka_case"
 
 module Skep
   module Kafka
-    # Against an embedded broker, which deletes no records; the scenario dead_letters_are_replayed
-    # replays and purges on a real one.
+    # Uses the embedded broker, which can't delete records. The scenario dead_letters_are_replayed
+    # replays and purges on a real broker.
     class DeadLettersTest < ::KafkaCase
       FROM = { "skep.topic" => "orders", "skep.partition" => "1", "skep.offset" => "7",
                "skep.attempts" => "5", "skep.host" => "here" }.freeze
       private_constant :FROM
 
-      test "lists letters by the class of their error, and finds those that fit" do
+      test "groups letters by error class, and filters them by error, topic or key" do
         write(["1", "IOError: away"], ["2", "IOError: closed"], ["3", "Shop::Late: no"], ["4", nil],
               ["5", "Müll::Ölig: no"])
         letters do |dead|
@@ -26,7 +26,7 @@ module Skep
         end
       end
 
-      test "says where a letter comes from, and keeps the message's own headers" do
+      test "returns the origin of a letter, and keeps the message's own headers" do
         write(["1", "IOError: away", { "trace" => "t", "skep.replays" => "2" }])
         letters do |dead|
           letter = dead.each.first
@@ -37,7 +37,7 @@ module Skep
         end
       end
 
-      test "a dry run counts, and changes nothing" do
+      test "a dry run returns counts, and changes nothing" do
         write(["1", "IOError: away"], ["2", "Shop::Late: no"], ["3", nil],
               ["4", "IOError: away", { "skep.replays" => "3" }],
               ["5", "IOError: away", { "skep.topic" => "gone" }],
@@ -54,7 +54,7 @@ module Skep
         end
       end
 
-      test "refuses what can't be right" do
+      test "rejects a replay into its own topic, a rate of 0 and nested reads" do
         write(["1", "IOError: away"])
         letters do |dead|
           assert_raises(ArgumentError) { dead.replay(to: "dead") }
@@ -63,7 +63,7 @@ module Skep
         end
       end
 
-      test "names the embedded broker where nothing can be deleted" do
+      test "replay and purge name the embedded broker, which can't delete records" do
         write(["1", "IOError: away"])
         letters do |dead|
           [-> { dead.replay }, -> { dead.purge }].each do |action|
@@ -89,7 +89,7 @@ module Skep
 
       private
 
-      # Letters of [key, error, headers]; without an error they aren't skep's.
+      # Writes letters of [key, error, headers]. Without an error a letter has no headers of skep's.
       def write(*rows)
         broker(dead: 1, orders: 2)
         producer = Producer.new(@broker.settings)

@@ -72,23 +72,6 @@ module Skep
         assert_equal 30, Failure::RetryBackoff.new(50).seconds(20, limit: 1.5)
       end
 
-      test "reports a repeated error once a minute, with the number of repetitions" do
-        told = []
-        node = FakeNode.new { |name, facts| told << [name, facts] }
-        now = 100.0
-        settings = Config::SourceOptions.new.settings
-        report = Metrics::EventReporter.new(node, settings, clock: -> { now })
-        3.times { |n| report.problem("_TRANSPORT", "no answer after #{n} ms") }
-        report.problem("OTHER", "no answer")
-        now += 61
-        report.problem("_TRANSPORT", "no answer after 9 ms")
-
-        assert_equal [nil, nil, 2], told.map { |_, facts| facts[:repeated] }
-        assert_equal ["no answer after 0 ms", "no answer", "no answer after 9 ms"],
-                     told.map { |_, facts| facts[:error] }
-        node.close
-      end
-
       private
 
       def member(nameless: false, patterns: false, **given)

@@ -2,7 +2,7 @@
 
 require "kafka/support/kafka_case"
 
-# What a source says about its options, without any broker.
+# The errors and facts of a source for its options. No broker runs.
 class SourceOptionsTest < KafkaCase
   GOOD = { kafka: { "bootstrap.servers": "kafka-1:9092" }, group: "billing",
            topics: "orders" }.freeze
@@ -18,7 +18,7 @@ class SourceOptionsTest < KafkaCase
     assert_equal 4, source(threads: 4).threads
   end
 
-  test "a Kubernetes pod leaves its group unless the user has named its members" do
+  test "leave_on_stop defaults to true in a Kubernetes pod, unless the user names its members" do
     named = { kafka: { **GOOD[:kafka], "group.instance.id": "web3" } }
     assert leave_on_stop?
     refute leave_on_stop?(kubernetes: nil)
@@ -30,12 +30,12 @@ class SourceOptionsTest < KafkaCase
   test "reports every mistake at once" do
     options = { kafka: {}, threads: 0, max_messages: 1.5, topic: "orders" }
     found = Skep::Kafka::Source.new(**options).errors
-    assert_says found, "has no option topic. Its options: kafka, group, topics",
-                "bootstrap.servers is missing",
-                "group must be the name of a consumer group (got nil)",
-                "topics must name at least one topic",
-                "threads must be a whole number from 1 (got 0)",
-                "max_messages must be a whole number from 1 (got 1.5)"
+    assert_errors found, "has no option topic. Its options: kafka, group, topics",
+                  "bootstrap.servers is missing",
+                  "group must be the name of a consumer group (got nil)",
+                  "topics must name at least one topic",
+                  "threads must be a whole number from 1 (got 0)",
+                  "max_messages must be a whole number from 1 (got 1.5)"
   end
 
   {
@@ -128,11 +128,11 @@ class SourceOptionsTest < KafkaCase
     found = errors(kafka: { "bootstrap.servers": "k", "no.such": 1, "session.timeout.ms": "long",
                             "group.id": "g", "enable.auto.offset.store": true,
                             "enable.partition.eof": true })
-    assert_says found, "the setting no.such (No such configuration property",
-                "the setting session.timeout.ms (Invalid value",
-                "group.id can't be set. Set the source's group instead.",
-                "enable.partition.eof can't be set. skep finds the end",
-                "enable.auto.offset.store can't be set"
+    assert_errors found, "the setting no.such (No such configuration property",
+                  "the setting session.timeout.ms (Invalid value",
+                  "group.id can't be set. Set the source's group instead.",
+                  "enable.partition.eof can't be set. skep finds the end",
+                  "enable.auto.offset.store can't be set"
   end
 
   test "shows facts without secrets" do
@@ -144,7 +144,7 @@ class SourceOptionsTest < KafkaCase
                  source.facts.slice(:group, :topics, :threads, :max_messages))
   end
 
-  test "reports the missing gem, and needs none to build a source" do
+  test "a source can be built without the gem, and reports that it is missing" do
     nowhere = { "GEM_PATH" => "/nowhere", "GEM_HOME" => "/nowhere" }
     out, err, status = run_program(<<~RUBY, env: nowhere)
       require "skep/kafka"
@@ -158,8 +158,8 @@ class SourceOptionsTest < KafkaCase
 
   private
 
-  # Exactly these, each in one of the sentences.
-  def assert_says(found, *parts)
+  # Asserts that there are exactly these errors: each part is in one sentence.
+  def assert_errors(found, *parts)
     parts.each do |part|
       assert_equal 1, found.count { |sentence| sentence.include?(part) }, "#{part} in #{found}"
     end

@@ -6,12 +6,12 @@ require "skep/swarm"
 
 module Skep
   module Kafka
-    # What a source says about the options of its topics, without any broker.
+    # The errors and facts of a source for the options of its topics. No broker runs.
     class TopicOptionsTest < Skep::TestCase
       GOOD = { kafka: { "bootstrap.servers": "kafka-1:9092" }, group: "billing" }.freeze
       private_constant :GOOD
 
-      test "a topic has the source's options, and its own over them" do
+      test "a topic inherits the source's options, and overrides them with its own" do
         source = source_of(max_attempts: 7, dead_letter_topic: "dead") do |one|
           one.topic("orders") { :orders }
           one.topic("refunds", max_attempts: 2, ordered_by: :key, weight: 3) { :refunds }
@@ -26,7 +26,7 @@ module Skep
                      source.facts[:topic_options])
       end
 
-      test "a batch gets the handler of its topic: the name's, or the first pattern's" do
+      test "a batch gets the handler of its topic's name, or of the first matching pattern" do
         source = source_of do |one|
           one.topic("^orders\\.") { :some_orders }
           one.topic("^.*") { :anything }
@@ -38,7 +38,7 @@ module Skep
                      (topics.map { |topic| source.handler.call(Batch.new(topic, 0, []), nil) })
       end
 
-      test "mistakes of a topic name it, and those of the source are said once" do
+      test "errors of a topic name the topic; errors of the source appear once" do
         source = Source.new(kafka: {}, threads: 0) do |one|
           one.topic("orders", threads: 3, wait: 1) { nil }
           one.topic("refunds", weight: 0)
@@ -58,7 +58,7 @@ module Skep
         end
       end
 
-      test "dead letters need a topic that this topic doesn't read, and another one may" do
+      test "a topic can't read its own dead letter topic, but another topic can" do
         one = source_of(dead_letter_topic: "dead") { |source| source.topic("dead") { nil } }
         two = source_of do |source|
           source.topic("orders", dead_letter_topic: "dead") { nil }
@@ -69,7 +69,7 @@ module Skep
         assert_empty two.errors
       end
 
-      test "dead letters must not come back through other topics" do
+      test "rejects dead letter topics that lead back to the same topic" do
         circle = source_of do |source|
           source.topic("a", dead_letter_topic: "b") { nil }
           source.topic("^b", dead_letter_topic: "c") { nil }
@@ -82,7 +82,7 @@ module Skep
                      circle.errors.first)
       end
 
-      test "says what is given twice, and that nothing is given" do
+      test "reports topics that are given twice, and a block that gives none" do
         twice = source_of(topics: "views") do |one|
           2.times { one.topic("orders") { nil } }
         end
@@ -94,14 +94,14 @@ module Skep
         assert_match(/gives no topic/, source_of { nil }.errors.first)
       end
 
-      test "topics are given in the block alone" do
+      test "topic raises outside of the source's block" do
         error = assert_raises(ArgumentError) { Source.new(**GOOD, topics: "a").topic("b") { nil } }
         assert_match(/belongs into the block/, error.message)
         source = source_of { |one| one.topic("a") { nil } }
         assert_raises(ArgumentError) { source.topic("b") { nil } }
       end
 
-      test "a work takes the source without a block" do
+      test "swarm.work takes a source with handlers, and rejects a block beside them" do
         source = source_of { |one| one.topic("a") { :handled } }
         alone, both = [nil, ->(_, _) {}].map do |block|
           Skep::Swarm.new("s") { |swarm| swarm.work(source, &block) }.tasks.first
@@ -111,7 +111,7 @@ module Skep
         assert_match(/has handlers of its own/, both.to_plain["errors"].first)
       end
 
-      test "what it says of itself has no secret" do
+      test "inspect and facts contain no secret" do
         source = source_of(kafka: { "bootstrap.servers": "a", "sasl.password": "hush" }) do |one|
           one.topic("orders", filter: ->(_) { true }) { nil }
         end

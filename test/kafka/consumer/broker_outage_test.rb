@@ -5,9 +5,9 @@ require "support/fakes"
 
 module Skep
   module Kafka
-    # When an outage is reported.
+    # When BrokerOutage reports an outage.
     class BrokerOutageTest < ::KafkaCase
-      # As librdkafka says it.
+      # As librdkafka reports it.
       ALL_DOWN = Fakes::KafkaEvent.new(:error, Librdkafka::ErrorCode::ALL_BROKERS_DOWN,
                                        "3/3 brokers are down")
       private_constant :ALL_DOWN
@@ -15,8 +15,8 @@ module Skep
       def setup
         super
         broker(orders: 1)
-        @told = []
-        @node = FakeNode.new { |*event| @told << event }
+        @events = []
+        @node = FakeNode.new { |*event| @events << event }
         options = Config::SourceOptions.new(**self.options)
         @consumer = Consumer.new(options.settings.consumer("test", 0, group: "readers",
                                                                         commit_interval: 5.0))
@@ -31,13 +31,13 @@ module Skep
         super
       end
 
-      test "reports no outage of a cluster that answers, whatever librdkafka counts" do
+      test "reports no outage if a broker answers, although librdkafka counts all as down" do
         assert @broker_outage.take_error(ALL_DOWN)
         assert_predicate @broker_outage, :suspected?
         wait_readable(@broker_outage.io)
         @broker_outage.broker_answered
 
-        assert_empty @told
+        assert_empty @events
         refute_predicate @broker_outage, :suspected?
       end
 
@@ -50,10 +50,10 @@ module Skep
         wait_readable(@broker_outage.io)
         @broker_outage.broker_answered
 
-        assert_equal %w[kafka_disconnected kafka_reconnected], @told.map(&:first)
+        assert_equal %w[kafka_disconnected kafka_reconnected], @events.map(&:first)
       end
 
-      test "reports it by the answers to requests, too, where nobody reads librdkafka's events" do
+      test "no_answer reports an outage and its end while librdkafka's events aren't read" do
         code = Librdkafka::ErrorCode::WAIT_COORD
         @broker.down!
         @broker_outage.no_answer(code)
@@ -63,11 +63,11 @@ module Skep
         wait_readable(@broker_outage.io)
         @broker_outage.no_answer(code)
 
-        assert_equal %w[kafka_disconnected kafka_reconnected], @told.map(&:first)
-        assert_match(/coordinator/, @told.first.last[:error])
+        assert_equal %w[kafka_disconnected kafka_reconnected], @events.map(&:first)
+        assert_match(/coordinator/, @events.first.last[:error])
       end
 
-      test "an answer of a coordinator is no sign of an outage" do
+      test "no_answer ignores an error code that a coordinator has returned" do
         @broker_outage.no_answer(Librdkafka::ErrorCode::NOT_COORDINATOR)
 
         refute_predicate @broker_outage, :suspected?

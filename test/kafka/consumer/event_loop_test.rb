@@ -7,7 +7,7 @@ module Skep
   module Kafka
     # The event loop's timers, and its last commit after its thread has ended.
     class EventLoopTest < ::KafkaCase
-      # As librdkafka says it.
+      # As librdkafka reports it.
       ALL_DOWN = Fakes::KafkaEvent.new(:error, Librdkafka::ErrorCode::ALL_BROKERS_DOWN,
                                        "1/1 brokers are down")
       private_constant :ALL_DOWN
@@ -36,7 +36,7 @@ module Skep
         super
       end
 
-      test "lengthens the fetch wait a second after it was shortened" do
+      test "lengthens the fetch wait again a second after it was shortened" do
         long, witness = IO.pipe
         @consumer.fetch_wait.define_singleton_method(:look) do
           super().tap { witness.write("l") if seconds_left.nil? }
@@ -61,10 +61,10 @@ module Skep
         assert_empty codes
       end
 
-      test "starts no metadata request while it waits to commit at the end" do
+      test "starts no metadata request while it retries its last commit" do
         codes = [Librdkafka::ErrorCode::REBALANCING.first, 0]
         @consumer.define_singleton_method(:commit) { |*| codes.shift }
-        @consumer.control.define_singleton_method(:wait) { |_, &heard| heard.call(ALL_DOWN) }
+        @consumer.control.define_singleton_method(:wait) { |_, &block| block.call(ALL_DOWN) }
         @event_loop.start
         @event_loop.stop
 

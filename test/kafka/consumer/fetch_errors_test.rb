@@ -6,7 +6,7 @@ require "skep/swarm"
 require "kafka/support/fake_node"
 require "support/fakes"
 
-# When reading an unreadable offset is retried.
+# When FetchErrors retries an unreadable offset, and what it reports.
 class KafkaFetchErrorsTest < Skep::TestCase
   def setup
     super
@@ -21,7 +21,7 @@ class KafkaFetchErrorsTest < Skep::TestCase
     super
   end
 
-  test "backs off while the same offset fails, and starts again for another one" do
+  test "the backoff grows while the same offset fails, and starts again for another" do
     waits = [12, 12, 12, 40].map do |offset|
       @fetch_errors.again(Fakes::PartitionReader.new(["orders", 3]), offset)
       @fetch_errors.seconds_left
@@ -33,14 +33,14 @@ class KafkaFetchErrorsTest < Skep::TestCase
     assert_in_delta 1, waits[3], 0.2
   end
 
-  test "is due when the first retry is" do
+  test "seconds_left is the time until the first retry" do
     3.times { @fetch_errors.again(Fakes::PartitionReader.new(["orders", 3]), 12) }
     @fetch_errors.again(Fakes::PartitionReader.new(["orders", 4]), 12)
 
     assert_in_delta 1, @fetch_errors.seconds_left, 0.2
   end
 
-  test "retries an offset that fails as soon as it is resumed" do
+  test "keeps the retry of an offset that fails again while it is resumed" do
     reader = Fakes::PartitionReader.new(["orders", 3], -> { @fetch_errors.again(reader, 12) })
     @fetch_errors.again(reader, 12)
     @now += 60
@@ -49,14 +49,14 @@ class KafkaFetchErrorsTest < Skep::TestCase
     assert_in_delta 2, @fetch_errors.seconds_left, 0.4
   end
 
-  test "retries nothing of a revoked partition" do
+  test "drops the retries of a revoked partition" do
     @fetch_errors.again(Fakes::PartitionReader.new(["orders", 3]), 12)
     @fetch_errors.retry_due([])
 
     assert_nil @fetch_errors.seconds_left
   end
 
-  test "reports as lost what retention deleted, and all that a reset to the end skips" do
+  test "reports messages as lost that retention deleted, or that a reset to the end skips" do
     assert_equal [["beginning", nil], ["beginning", [10, 27, 18]]],
                  [reset({}, nil), reset({}, 28)]
     assert_equal ["end", [10, 29, 20]], reset({ "auto.offset.reset": "latest" }, 28)
@@ -64,13 +64,13 @@ class KafkaFetchErrorsTest < Skep::TestCase
 
   private
 
-  # What is reported when 30 is read instead of 10.
+  # Returns what is reported if the offset 30 is read instead of 10.
   def reset(kafka, low)
-    told = {}
-    fetch_errors = fetch_errors_that_report(kafka) { |name, facts| told[name] = facts }
+    reported = {}
+    fetch_errors = fetch_errors_that_report(kafka) { |name, facts| reported[name] = facts }
     fetch_errors.reset(Fakes::PartitionReader.new(["orders", 3]), 10, 30, low)
-    [told["kafka_offset_reset"][:to],
-     told["messages_lost"]&.values_at(:offset, :last_offset, :messages)]
+    [reported["kafka_offset_reset"][:to],
+     reported["messages_lost"]&.values_at(:offset, :last_offset, :messages)]
   ensure
     fetch_errors&.close
   end

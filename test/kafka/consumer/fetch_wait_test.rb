@@ -4,7 +4,7 @@ require "kafka/support/kafka_case"
 
 module Skep
   module Kafka
-    # How long a live client lets brokers hold its fetch requests.
+    # How long a running client lets brokers hold its fetch requests.
     class FetchWaitTest < ::KafkaCase
       LONG = 60_000 # milliseconds: a request that is held so long fails the test
       RUN = 200
@@ -22,7 +22,7 @@ module Skep
         super
       end
 
-      test "changes the setting of a live client, and changes it back after a second" do
+      test "shortens fetch.wait.max.ms of a running client, and restores it after a second" do
         consume
         fetch_wait(long: 700)
         @fetch_wait.shorten
@@ -37,7 +37,7 @@ module Skep
         assert_nil @fetch_wait.seconds_left
       end
 
-      test "exists unless the user sets fetch.wait.max.ms" do
+      test "for uses the settings' queue limits, and returns nil if they set fetch.wait.max.ms" do
         consume
         assert @consumer.fetch_wait.full?(100_000, 0)
         refute @consumer.fetch_wait.full?(99_999, 65_535_999)
@@ -48,8 +48,8 @@ module Skep
         assert_nil Consumer::FetchWait.for(@consumer.handle, { "fetch.wait.max.ms" => "500" })
       end
 
-      # Each batch that is written fills the queue: while it is read, requests go out without the
-      # partition.
+      # Each run of messages fills the partition's queue. While the queue is full, librdkafka leaves
+      # the partition out of fetch requests.
       test "stays short while a full queue runs empty beside partitions at their end" do
         broker(orders: 3)
         RUNS.times { |run| feed("orders", Array.new(RUN) { |n| ["k", "#{run}-#{n}", 1] }) }
@@ -85,7 +85,7 @@ module Skep
         yield
       end
 
-      # The partition with messages through an partition reader; the others stay where they are.
+      # Assigns all partitions. A PartitionReader reads the one that has messages.
       def assign
         queue = Librdkafka::PartitionQueue.new(@consumer.handle, "orders", 1, 100)
         queue.notify(@wakeup_pipe = Librdkafka::WakeupPipe.new, 1)
@@ -95,7 +95,8 @@ module Skep
         Librdkafka::TopicPartitionList.make(places) { |list| @consumer.assign(list) }
       end
 
-      # So many messages, at some speed: nothing else shortens the wait.
+      # Reads so many messages. The clock moves 0.4 s at each wait, so that only a full queue keeps
+      # the fetch wait short.
       def take(count)
         until count <= 0
           message_set, = @reader.read(100)
@@ -109,7 +110,7 @@ module Skep
         end
       end
 
-      # The queue is empty, and the partition at its end.
+      # Reads an empty queue, of a partition at its end.
       def take_nothing
         message_set, = @reader.read(100)
         assert_empty message_set

@@ -2,7 +2,7 @@
 
 require "kafka/support/kafka_case"
 
-# Which stopping nodes keep their place. When the others leave: the scenarios of groups.
+# Which stopping nodes keep their place in the group. Scenarios check when the others leave.
 class LeavePolicyTest < KafkaCase
   StoppingNode = Struct.new(:scaling_down?, :__all_stop?, :time_left) do
     def on_stop = nil
@@ -18,13 +18,13 @@ class LeavePolicyTest < KafkaCase
     refute keeps_place?(scaling_down: true)
   end
 
-  test "a dynamic member keeps none" do
+  test "a dynamic member never keeps its place" do
     refute keeps_place?(static: false)
   end
 
   private
 
-  # It leaves before the kill exactly if it keeps no place.
+  # A node has a time to leave exactly if it doesn't keep its place.
   def keeps_place?(static: true, scaling_down: false, all_stop: false, leave_on_stop: false)
     node = StoppingNode.new(scaling_down, all_stop, 20.0)
     consumer = Member.new(static)

@@ -15,13 +15,13 @@ module Skep
         @detector = Consumer::StallDetector.new(60, join_timeout: 360, start: :beginning)
       end
 
-      test "calls a partition stalled that has messages and hasn't moved for the timeout" do
+      test "a partition is stalled if it has messages and hasn't moved for the timeout" do
         assert_empty look(42, 42)
         assert_empty look(42, 50, after: 59)
         assert_equal [[KEY, 42, 50, 61.0, :seek]], look(42, 50, after: 2).map(&:to_a)
       end
 
-      test "counts from when it was last at its end, or moved" do
+      test "counts from when the partition last moved or was at its end" do
         look(42, 50)
         look(43, 50, after: 50)
 
@@ -31,7 +31,7 @@ module Skep
         assert_equal 1, look(43, 50, after: 2).size
       end
 
-      test "doesn't count the time in which the brokers don't say where the partition ends" do
+      test "doesn't count the time while the partition's end offset is unknown" do
         look(42, 50)
         look(42, nil, after: 300)
 
@@ -46,7 +46,7 @@ module Skep
         assert_empty look(42, 50)
       end
 
-      test "takes the next cure if one doesn't help, and keeps the count for a new client" do
+      test "returns the next cure if one doesn't help, also after a new client" do
         look(42, 50)
         cures = [60, 2].map do |seconds|
           stall, = look(42, 50, after: seconds)
@@ -60,7 +60,7 @@ module Skep
         assert_equal [:new_node], look(42, 50, after: 61).map(&:cure)
       end
 
-      test "doesn't count the time in which it isn't known which partitions wait" do
+      test "doesn't count the time while it is unknown which partitions wait" do
         look(42, 50)
         @detector.unobserved(@now += 300)
 
@@ -69,14 +69,14 @@ module Skep
         assert_empty @detector.take_ended
       end
 
-      test "a group without a committed offset that begins nowhere isn't stalled" do
+      test "a partition without a committed offset and without a start isn't stalled" do
         @detector = Consumer::StallDetector.new(60, join_timeout: 360, start: nil)
         look(nil, 50)
 
         assert_empty look(nil, 50, after: 100)
       end
 
-      test "says when the first partition with messages is stalled" do
+      test "seconds_left is the time until the first partition with messages is stalled" do
         assert_nil @detector.seconds_left(@now)
 
         look(42, 42)
@@ -93,7 +93,7 @@ module Skep
         assert_in_delta 1.4, @detector.seconds_left(@now)
       end
 
-      test "gives a seek a moment" do
+      test "waits 1.4 s for a seek to help before the next cure" do
         stall, = look(42, 50, after: 0) && look(42, 50, after: 60)
         @detector.tried(stall, @now)
 
@@ -101,7 +101,7 @@ module Skep
         assert_equal [:new_client], look(42, 50, after: 0.5).map(&:cure)
       end
 
-      test "says once that a stall has ended: it moved, has work, or came back to it" do
+      test "take_ended returns a stall once after its partition moved, got work or returned" do
         { move: -> { look(43, 50) }, end: -> { look(42, 42) },
           work: -> { @detector.observe({}, [KEY], @now) },
           return: lambda {
@@ -120,7 +120,7 @@ module Skep
         end
       end
 
-      test "forgets a partition that another member has" do
+      test "forgets the cures of a partition that isn't assigned for two minutes" do
         look(42, 50)
         @detector.tried(look(42, 50, after: 60).first, @now)
         @detector.observe({}, [], @now += 1)
@@ -131,7 +131,7 @@ module Skep
         assert_empty @detector.take_ended
       end
 
-      test "takes what librdkafka has fetched without a message for read" do
+      test "considers offsets that librdkafka fetched without a message as read" do
         look(42, 50)
         look(42, 50, after: 60)
         @detector.fetched(KEY, 50, @now)
@@ -141,7 +141,7 @@ module Skep
         assert_equal 1, look(42, 51, after: 2).size
       end
 
-      test "begins at the beginning where nothing was read, or at the first end that it knows" do
+      test "an unread partition starts at its beginning, or at its first known end" do
         look(nil, 50)
 
         assert_equal 1, look(nil, 50, after: 60).size
@@ -166,15 +166,15 @@ module Skep
         assert_nil @detector.join_stall(true, @now += 1000)
       end
 
-      # Eight hours for a partition of each kind, looked at each 30 s, with answers that come up to
+      # The detector observes a partition of each kind every 30 s, and gets the end offsets up to
       # half a second later. A message is fetched within 3 s of its arrival.
-      test "raises no false alarm in eight hours of ordinary load" do
+      test "finds no stall in eight hours of ordinary load" do
         random = Random.new(Integer(ENV.fetch("SEED", "1")))
         loads = { busy: 0.2, slow: 40, rare: 3_000, dead: 1e9, batches: 600 }
         partitions = loads.map.with_index do |(kind, mean), number|
           Load.new(kind, mean, number, random)
         end
-        alarms = []
+        stalls = []
         (0..8 * 3600).step(30) do |second|
           partitions.each { |one| one.advance(second) }
           observe(partitions, second)
@@ -182,15 +182,15 @@ module Skep
           ends = ends_of(partitions, random)
           partitions.each { |one| one.advance(later) }
           observe(partitions, later)
-          alarms.concat(@detector.stalls(ends, later))
+          stalls.concat(@detector.stalls(ends, later))
         end
 
-        assert_empty alarms.map(&:to_a)
+        assert_empty stalls.map(&:to_a)
         assert_operator partitions.sum(&:offset), :>, 100_000
       end
 
-      # A partition of a node: messages arrive, are fetched within seconds and handled, and now and
-      # then it is revoked for a while.
+      # A node's partition: messages arrive, are fetched within seconds and handled. Sometimes the
+      # partition is revoked for a while.
       class Load
         attr_reader :key, :offset
 
@@ -227,7 +227,7 @@ module Skep
 
       private
 
-      # Observes the partition with that offset to read next, and judges it by its end.
+      # Observes the partition with that next offset. Returns its stalls, given its end.
       def look(offset, end_offset, after: 0)
         @now += after
         @detector.observe({ KEY => offset }, [KEY], @now)
@@ -239,7 +239,7 @@ module Skep
         @detector.observe(waiting, partitions.reject { |one| one.away?(now) }.map(&:key), now)
       end
 
-      # Now and then a broker is away.
+      # Returns the end offsets. Some are missing, as if their broker were unavailable.
       def ends_of(partitions, random)
         partitions.to_h { |one| [one.key, one.end_offset] }.reject { random.rand < 0.01 }
       end

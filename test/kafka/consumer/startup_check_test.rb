@@ -2,7 +2,7 @@
 
 require "kafka/support/kafka_case"
 
-# What a source meets before it can work.
+# What a source checks before its node is ready.
 class KafkaStartupCheckTest < KafkaCase
   test "names the unreachable broker, the cause and the remedy within connect_timeout" do
     events, error = fail_to_boot(Skep::Kafka::BrokerUnreachable, connect_timeout: 0.5)
@@ -24,8 +24,8 @@ class KafkaStartupCheckTest < KafkaCase
                                          connect_timeout: 0.3)
 
     assert_includes events.map(&:first), "kafka_log"
-    said = [events, error.message, source.inspect, source.facts, source.errors].inspect
-    refute_match(/tiger-lily/, said)
+    shown = [events, error.message, source.inspect, source.facts, source.errors].inspect
+    refute_match(/tiger-lily/, shown)
   end
 
   test "reports a host name that can't be resolved" do
@@ -104,7 +104,7 @@ class KafkaStartupCheckTest < KafkaCase
 
   private
 
-  # Returns its events, its error, and the source.
+  # Runs a source that can't boot. Returns its events, its error and the source.
   def fail_to_boot(error, settings = {}, **options)
     events = []
     @node = FakeNode.new { |name, facts| events << [name, facts] }
@@ -115,7 +115,7 @@ class KafkaStartupCheckTest < KafkaCase
 
   def nowhere = { "bootstrap.servers": "127.0.0.1:#{closed_port}" }
 
-  # Passes connections to this port on to the broker, from now on.
+  # Forwards connections to this port to the broker from now on.
   def relay(port)
     @relayed = [server = TCPServer.new("127.0.0.1", port)]
     @relay = [Thread.new do
@@ -130,10 +130,10 @@ class KafkaStartupCheckTest < KafkaCase
 
   def copy(from, to)
     IO.copy_stream(from, to)
-  rescue SystemCallError # either end was closed with something left to read
+  rescue SystemCallError # one end was closed with unread data
     nil
   end
 
-  # A port without a listener: it was just closed.
+  # Returns a port without a listener.
   def closed_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
 end

@@ -5,12 +5,12 @@ require "skep/kafka"
 
 module Skep
   module Kafka
-    # When a topic counts as deleted and created again.
+    # When TopicRecreation reports a topic as deleted and created again.
     class TopicRecreationTest < ::Skep::TestCase
       ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
       private_constant :ZERO
 
-      # Answers with these ids, one after the other.
+      # An event queue that yields one answer with topic ids at each drain.
       class Answers < Array
         def drain
           yield shift
@@ -22,13 +22,13 @@ module Skep
       def setup
         super
         @answers = Answers.new
-        @asked = asked = []
+        @queried = queried = []
         answers = @answers
         consumer = Object.new
         consumer.define_singleton_method(:queue) { answers }
         @topic_recreation = Consumer::TopicRecreation.new(consumer)
         @topic_recreation.define_singleton_method(:query) do |topics|
-          asked << topics unless topics.empty?
+          queried << topics unless topics.empty?
         end
         @before = Librdkafka::AdminRequests.method(:topic_ids_in)
         requests = Librdkafka::AdminRequests
@@ -43,17 +43,17 @@ module Skep
 
       test "reports a topic when two answers have the same new id" do
         assert_equal [[], [], ["orders"], []], found("one", "two", "two", "two")
-        assert_equal [["orders"]], @asked
+        assert_equal [["orders"]], @queried
       end
 
       test "ignores brokers without topic ids, before and after those with them" do
         assert_equal [[]] * 6, found(ZERO, "one", ZERO, "one", ZERO, ZERO)
-        assert_empty @asked
+        assert_empty @queried
       end
 
-      test "requests an unconfirmed id again, and reports none that it saw once" do
+      test "queries an unconfirmed id again, and reports none that only one answer had" do
         assert_equal [[], [], [], []], found("one", "two", "one", "two")
-        assert_equal [["orders"]] * 2, @asked
+        assert_equal [["orders"]] * 2, @queried
       end
 
       private

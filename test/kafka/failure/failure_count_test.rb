@@ -20,28 +20,28 @@ module Skep
       test "counts a failure against the message after others began and succeeded" do
         failures = Failure::FailureCount.new
         fail_at(failures, 10.0, success: 9.0)
-        assert_equal [10.0, 0], [failures.since, failures.alone]
-        fail_at(failures, 11.0, success: 9.0)  # before it failed for the first time
-        fail_at(failures, 12.0, success: 10.0) # begun before that
-        assert_equal 0, failures.alone
+        assert_equal [10.0, 0], [failures.since, failures.own_failures]
+        fail_at(failures, 11.0, success: 9.0)  # begun before the first failure
+        fail_at(failures, 12.0, success: 10.0) # begun at the first failure
+        assert_equal 0, failures.own_failures
         fail_at(failures, 13.0, success: 12.5)
         fail_at(failures, 14.0, success: 12.5)
-        assert_equal [10.0, 5, 2], [failures.since, failures.count, failures.alone]
+        assert_equal [10.0, 5, 2], [failures.since, failures.count, failures.own_failures]
       end
 
       test "counts a failure against a part of a batch if others succeeded since that failed" do
         failures = Failure::FailureCount.new(since: 5.0)
         fail_at(failures, 10.0, success: 9.0)
-        assert_equal [5.0, 1, 1], [failures.since, failures.count, failures.alone]
+        assert_equal [5.0, 1, 1], [failures.since, failures.count, failures.own_failures]
       end
 
       test "counts nothing against a message while nothing has succeeded" do
         failures = Failure::FailureCount.new(since: 5.0)
         fail_at(failures, 10.0, success: nil)
-        assert_equal 0, failures.alone
+        assert_equal 0, failures.own_failures
       end
 
-      test "knows since when nothing has succeeded, also for parts of a batch" do
+      test "returns since when nothing has succeeded, also for parts of a batch" do
         failures = Failure::FailureCount.new(outage_since: 5.0)
         fail_at(failures, 10.0, success: 4.0)
         assert_equal [10.0, 5.0], [failures.since, failures.outage_since]

@@ -7,12 +7,11 @@ require "support/fakes"
 
 module Skep
   module Kafka
-    # What is read from the supervisor's suspects.
+    # What PoisonDetector concludes from the supervisor's suspects.
     class PoisonDetectorTest < ::Skep::TestCase
-      # What is asked of a partition.
       def setup
         super
-        @said = []
+        @events = []
         @suspects = Swarm::IPC::CrashSuspects.new
       end
 
@@ -32,7 +31,7 @@ module Skep
         assert_empty poison.ranges(batch(51, 99))
       end
 
-      test "runs the yielded message alone, and all messages of a batch if that isn't known" do
+      test "isolates the yielded message, or all messages of a batch if that one is unknown" do
         crash("orders/0/10-20", 15)
         crash("orders/0/40-50")
         assert_equal [15, *40..50], ((0..60).select { |offset| poison.alone?(batch(offset)) })
@@ -68,12 +67,12 @@ module Skep
         poison.clear(partition(16))
         assert_equal [["suspects_resolved", { "suspects" => [["orders/0/15-15", nil]],
                                                "blamed" => false }]],
-                     @said
+                     @events
         poison.clear(partition(31))
-        assert_equal [["orders/0/10-20", 15]], @said.last.last["suspects"]
+        assert_equal [["orders/0/10-20", 15]], @events.last.last["suspects"]
         poison.clear(partition(32))
         poison.clear(partition(nil))
-        assert_equal 2, @said.size
+        assert_equal 2, @events.size
       end
 
       test "blames a poison message for each crash near it" do
@@ -83,7 +82,7 @@ module Skep
         poison.report_poison(batch(15))
         assert_equal [["suspects_resolved", { "suspects" => [["orders/0/10-20", nil],
                                                                ["orders/0/15-15", nil]],
-                                   "blamed" => true }]], @said
+                                   "blamed" => true }]], @events
       end
 
       test "ignores a suspect that isn't a batch" do
@@ -103,7 +102,7 @@ module Skep
 
       def poison
         @poison ||= begin
-          report = ->(*said) { @said << said }
+          report = ->(*event) { @events << event }
           crash_suspects = Swarm::Processes::KnownSuspects.new(@suspects.to_plain, report:)
           Failure::PoisonDetector.new(crash_suspects)
         end

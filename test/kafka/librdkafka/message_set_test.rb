@@ -6,7 +6,7 @@ require "support/fakes"
 
 module Skep
   module Kafka
-    # What a reader brings, in C and by its fallback.
+    # What a read of a partition queue returns, in C and in the Ruby fallback.
     class MessageSetTest < ::KafkaCase
       def setup
         super
@@ -71,43 +71,43 @@ module Skep
       test "reports each yielded message to the node" do
         message_set = read((0...3).map { |n| ["k", "v#{n}"] })
         assert_nil message_set.last_yielded_offset
-        told = recording_node
+        node = recording_node
         message_set.tracked = 1
         assert_raises(StopIteration) do
-          message_set.each_tracked(told, 1) { |message| raise StopIteration if message.offset == 1 }
+          message_set.each_tracked(node, 1) { |message| raise StopIteration if message.offset == 1 }
         end
 
-        assert_equal [[0, 1], 1], [told.given, message_set.last_yielded_offset]
+        assert_equal [[0, 1], 1], [node.given, message_set.last_yielded_offset]
         assert_equal %w[v0 v1 v2],
-                     [].tap { |all| message_set.each_tracked(told, 1) { |one| all << one.payload } }
+                     [].tap { |all| message_set.each_tracked(node, 1) { |one| all << one.payload } }
       end
 
       test "tracks one loop at a time; other loops only beat" do
         message_set = read((0...3).map { |n| ["k", "v#{n}"] })
-        told = recording_node
+        node = recording_node
         message_set.tracked = 1
-        message_set.each_tracked(told, 1) do |message|
-          message_set.each_tracked(told, 2) { break } if message.offset == 1
+        message_set.each_tracked(node, 1) do |message|
+          message_set.each_tracked(node, 2) { break } if message.offset == 1
           message_set.tracked = nil if message.offset == 1
         end
 
         assert_equal [[0, 1], 2, 1, nil],
-          [told.given, told.beats, message_set.last_yielded_offset, message_set.tracked]
+          [node.given, node.beats, message_set.last_yielded_offset, message_set.tracked]
       end
 
       test "writes to the node's scoreboard page, unless the node is unhealthy" do
-        skip "a fallback always asks the node" unless Librdkafka::PartitionQueue.native?
+        skip "a fallback always calls the node" unless Librdkafka::PartitionQueue.native?
         message_set = read((0...3).map { |n| ["k", "v#{n}"] })
         page = OS::SharedPage.create(1)
-        told = recording_node([page.address(0), 6, 5])
+        node = recording_node([page.address(0), 6, 5])
         seen = []
         message_set.tracked = 1
-        message_set.each_tracked(told, 1) do |message|
+        message_set.each_tracked(node, 1) do |message|
           seen << page.get(0, 6)
           page.set(0, 5, message.offset.zero? ? 1 : 0)
         end
 
-        assert_equal [[1], [1, 1, 3]], [told.given, seen]
+        assert_equal [[1], [1, 1, 3]], [node.given, seen]
         assert_in_delta OS.now, page.beat_at(0), 60
         page.close
       end
@@ -149,7 +149,7 @@ module Skep
         assert_equal [1, "v"], [other.value, other.payload]
       end
 
-      test "a marshalled message comes back where there is no C, too" do
+      test "a marshalled message can be loaded without C" do
         bytes = Marshal.dump(read([%w[k v]]).first).unpack1("H*")
         out, = run_program(<<~'RUBY', [bytes], env: { "SKEP_PURE" => "1" })
           require "skep/kafka"
@@ -159,7 +159,7 @@ module Skep
         assert_equal "#<Skep::Kafka::Message orders/0/0 1 bytes> v false\n", out
       end
 
-      test "gives the next try new strings" do
+      test "a batch has new strings at each try" do
         skip "a fallback has them already" unless Librdkafka::PartitionQueue.native?
         message_set = read([%w[k v]])
         batch = Batch.new("orders", 0, message_set)
@@ -172,7 +172,7 @@ module Skep
         assert_equal ["v"], message_set.payloads
       end
 
-      test "reads so many at most, and says how many were there" do
+      test "read returns at most `limit` messages, and their number" do
         feed("orders", (0...10).map { |n| ["k", n.to_s] })
         counts = []
         message_set = nil
@@ -189,14 +189,14 @@ module Skep
                      [empty.size, empty.first_offset, empty.last_offset, empty.to_a, empty.empty?]
       end
 
-      test "gives an error of the partition as its code and text" do
+      test "read returns an error of the partition as code and text" do
         feed("orders", [%w[k v]])
         code, text = reading(offset: 99, "auto.offset.reset" => "error").error
         assert_equal(-140, code) # RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET
         assert_match(/out of range/i, text)
       end
 
-      test "outlives the reader and its client" do
+      test "remains readable after its queue and client are closed" do
         message = read([["k", "v" * 10_000, [["h", "1"]]]]).first
         reading.close
         GC.start
@@ -204,7 +204,7 @@ module Skep
                      [message.key, message.payload, message.headers]
       end
 
-      test "survives a fork in both processes, in either order of freeing" do
+      test "remains readable in the parent after a forked child has read and freed it" do
         message_set = read((0...50).map { |n| ["k#{n}", "v#{n}"] })
         held = message_set.to_a
         pid, output = in_child do |writer|
@@ -220,7 +220,7 @@ module Skep
         assert_equal "v49", held.last.payload
       end
 
-      test "can't be read from a reader that has been closed" do
+      test "read raises on a closed queue" do
         queue = reading.queue
         reading.close
         assert_raises(IOError) { queue.read(1) }
@@ -228,7 +228,7 @@ module Skep
         assert_nil queue.close
       end
 
-      test "stays whole while the heap is collected and compacted" do
+      test "stays valid while the heap is collected and compacted" do
         messages = (0...5).map { |n| ["k#{n}", "v#{n}", [["h", n.to_s], %w[h 1], %w[h 2]]] }
         message_set = read(messages)
         messages = stressed do
@@ -244,7 +244,7 @@ module Skep
                      messages.map { |m| [m.topic, m.offset, m.key, m.payload, m.headers] }
       end
 
-      test "a message keeps what it lies in, and a loop that breaks off harms nobody" do
+      test "a message keeps its message set from being collected, also after a break" do
         payloads = 50.times.map do |n|
           message_set = Librdkafka::MessageSet.join([@last]) unless n.zero?
           message_set ||= read((0...30).map { |each| ["k", "v#{each}"] })
@@ -256,7 +256,7 @@ module Skep
         assert_equal 50.times.map { |n| "v#{n % 30}" }, payloads.map(&:payload)
       end
 
-      test "counts as what it weighs" do
+      test "memsize_of includes the payloads" do
         message_set = read([["k", "x" * 500_000]])
         next unless Librdkafka::PartitionQueue.native?
 
@@ -278,7 +278,7 @@ module Skep
         Fakes::ProgressRecorder.new([], 0, spot)
       end
 
-      # [key, payload, headers], all into the one partition, and all at once.
+      # Writes items of [key, payload, headers] into the partition, all at once.
       def produce(items)
         writer = Producer::SyncProducer.new({ "bootstrap.servers" => @broker.bootstrap_servers,
                               "linger.ms" => "200" })

@@ -4,27 +4,27 @@ require "kafka/support/kafka_case"
 
 module Skep
   module Kafka
-    # Tokens for the login OAUTHBEARER. A broker that demands them: the scenario
-    # tokens_are_renewed_in_time.
+    # Tokens for the login OAUTHBEARER. The scenario tokens_are_renewed_in_time has a broker that
+    # requires them.
     class OAuthLoginTest < ::KafkaCase
       Token = Librdkafka::OAuthLogin::Token
       private_constant :Token
 
-      test "takes from a JWT when it expires, and whose it is" do
+      test "takes the expiry and the principal from a JWT" do
         token = Token.of(jwt({ sub: "billing", exp: 1_800_000_000 }))
 
         assert_equal [1_800_000_000_000, "billing", []],
                      [token.expires_at, token.principal, token.pairs]
       end
 
-      test "takes from a Hash what it says, over what a JWT says" do
+      test "values of a Hash override the claims of its JWT" do
         token = Token.of({ token: jwt({ sub: "a", exp: 1 }), expires_at: Time.at(2.5),
                            principal: "b", extensions: { region: "eu" } })
 
         assert_equal [2500, "b", %w[region eu]], [token.expires_at, token.principal, token.pairs]
       end
 
-      test "refuses what is no token, and one that doesn't say when it expires" do
+      test "rejects a value that isn't a token, and a token without an expiry" do
         { nil => "must return a token", { token: 7 } => "must return a token",
           "opaque" => "when its token expires", "a.b.c" => "when its token expires",
           jwt([1]) => "when its token expires",
@@ -35,7 +35,7 @@ module Skep
         end
       end
 
-      test "a boot without a token fails after connect_timeout, and may be tried again" do
+      test "a boot without a token fails after connect_timeout, with exit code 75" do
         broker(orders: 1)
         calls = 0
         oauth = lambda do
@@ -52,7 +52,7 @@ module Skep
         assert_equal 1, calls
       end
 
-      test "the options are checked" do
+      test "rejects an invalid oauth option, and OAUTHBEARER without one" do
         { { oauth: 7 } => "must be a callable",
           { oauth: -> {}, kafka: { "sasl.mechanism": "PLAIN" } } => "oauth needs sasl.mechanism",
           { kafka: { "sasl.mechanism": "OAUTHBEARER" } } => "needs tokens" }.each do |given, text|
@@ -62,7 +62,7 @@ module Skep
         assert_empty source(oauth: -> {}, kafka: { "sasl.mechanism": "OAUTHBEARER" }).errors
       end
 
-      test "its settings reach consumer, producer and dead letters, and no page shows them" do
+      test "the settings of all clients have the callable, and facts only show that it is given" do
         oauth = -> {}
         options = source(oauth:).__options
         settings = options.settings

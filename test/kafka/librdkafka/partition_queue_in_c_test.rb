@@ -5,7 +5,7 @@ require "open3"
 require "rbconfig"
 require "tmpdir"
 
-# The C extension on a librdkafka made for the test, each time in a process of its own.
+# The C extension with a fake librdkafka. Each program runs in its own process.
 class PartitionQueueInCTest < Skep::TestCase
   FAKE = File.expand_path("../support/fake_librdkafka.c", __dir__)
   BEGIN_WITH = <<~'RUBY'
@@ -34,7 +34,7 @@ class PartitionQueueInCTest < Skep::TestCase
         Librdkafka::PartitionQueue.new(FFI::Pointer::NULL, "orders", 7, limit)
       end
   RUBY
-  WANT_OF_MEMORY = <<~'RUBY'
+  OUT_OF_MEMORY = <<~'RUBY'
     push(0, 1, 1)
     huge = push(0, 2, 1)
     RESIZE.call(huge, 1 << 62)
@@ -48,15 +48,15 @@ class PartitionQueueInCTest < Skep::TestCase
     message_set, _, count = reader.read(10)
     puts "#{message_set.map { |message| message.payload.size }} #{count} #{live}"
   RUBY
-  private_constant :FAKE, :BEGIN_WITH, :WANT_OF_MEMORY
+  private_constant :FAKE, :BEGIN_WITH, :OUT_OF_MEMORY
 
   def setup
-    skip "the fallback does it without C" if ENV["SKEP_PURE"] == "1"
+    skip "the fallback has no C" if ENV["SKEP_PURE"] == "1"
     @dir = Dir.mktmpdir
     flags = asan? ? ["-fsanitize=address"] : []
     text, status = Open3.capture2e({ "LD_PRELOAD" => nil }, "cc", "-shared", "-fPIC", *flags, "-o",
                                    fake, FAKE)
-    skip "it can't be built: #{text.lines.last}" unless status.success?
+    skip "the fake can't be built: #{text.lines.last}" unless status.success?
   rescue Errno::ENOENT
     missing "a C compiler"
   end
@@ -88,7 +88,7 @@ class PartitionQueueInCTest < Skep::TestCase
     RUBY
   end
 
-  test "takes a message without a timestamp, and headers that can't be read" do
+  test "reads a message without a timestamp, and one with unreadable headers" do
     assert_equal "[1234567890123, -1, 1234567890123]\n[{}, {}, {}]\nnil\n", run_on_fake(<<~'RUBY')
       3.times { push(0, 1, 1) }
       message_set, = reader.read(10)
@@ -96,10 +96,11 @@ class PartitionQueueInCTest < Skep::TestCase
     RUBY
   end
 
-  { "loses no message for want of memory" => {},
-    "loses none where the fallback wants it" => { "SKEP_PURE" => "1" } }.each do |sentence, env|
-    test sentence do
-      assert_equal "NoMemoryError 2\n[1, 2] 2 0\n", run_on_fake(WANT_OF_MEMORY, env)
+  { "loses no message when memory runs out" => {},
+    "loses no message in the fallback when memory runs out" =>
+      { "SKEP_PURE" => "1" } }.each do |name, env|
+    test name do
+      assert_equal "NoMemoryError 2\n[1, 2] 2 0\n", run_on_fake(OUT_OF_MEMORY, env)
     end
   end
 
@@ -133,7 +134,7 @@ class PartitionQueueInCTest < Skep::TestCase
     RUBY
   end
 
-  test "reads many times without growing" do
+  test "memory doesn't grow over 300 reads" do
     assert_equal "true 0\n", run_on_fake(<<~'RUBY')
       reader = self.reader
       sizes = (0...300).map do |n|
@@ -147,7 +148,7 @@ class PartitionQueueInCTest < Skep::TestCase
     RUBY
   end
 
-  test "survives loops within loops, broken off or abandoned, while the heap is moved and dumped" do
+  test "messages stay valid in nested and abandoned loops while the heap is compacted and dumped" do
     assert_equal "true 0\n", run_on_fake(<<~'RUBY')
       require "objspace"
       GC.auto_compact = true if GC.respond_to?(:auto_compact=)
@@ -173,7 +174,7 @@ class PartitionQueueInCTest < Skep::TestCase
     RUBY
   end
 
-  test "survives a loop that is entered again" do
+  test "messages stay valid if a continuation enters their loop again" do
     assert_equal "6 700 true\n", run_on_fake(<<~'RUBY')
       warned, $VERBOSE = $VERBOSE, nil
       require "continuation"
@@ -209,14 +210,14 @@ class PartitionQueueInCTest < Skep::TestCase
   def fake = "#{@dir}/fake_librdkafka.so"
   def asan? = ENV["LD_PRELOAD"].to_s.include?("asan")
 
-  # The sanitizer ends a program that asks for too much, and keeps what was freed for a while.
+  # By default the sanitizer aborts a program that allocates too much, and keeps freed memory.
   def lenient
     return {} unless asan?
 
     { "ASAN_OPTIONS" => "#{ENV["ASAN_OPTIONS"]}:allocator_may_return_null=1:quarantine_size_mb=1" }
   end
 
-  # What a program in Skep::Kafka, with the fake at its hands, prints.
+  # Runs a program within Skep::Kafka, with the fake librdkafka. Returns what it prints.
   def run_on_fake(body, env = {})
     env = { "FAKE" => fake, **lenient, **env }
     out, err, status = run_program("#{BEGIN_WITH}#{body}end\n", env:, gems: true)

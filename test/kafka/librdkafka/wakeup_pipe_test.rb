@@ -16,14 +16,14 @@ module Skep
         super
       end
 
-      test "returns each number once" do
+      test "drain returns each number once" do
         [7, 3, 7].each { |number| @wakeup_pipe.wake(number) }
         assert_equal [7, 3], @wakeup_pipe.drain
         assert_empty @wakeup_pipe.drain
         refute @wakeup_pipe.io.wait_readable(0)
       end
 
-      test "wakes its reader at each new ring" do
+      test "becomes readable at the first wake after each drain" do
         2.times do
           2.times { @wakeup_pipe.wake }
           assert @wakeup_pipe.io.wait_readable(0)
@@ -31,7 +31,7 @@ module Skep
         end
       end
 
-      test "accepts a partition after any number of unread rings" do
+      test "accepts a partition's number after 20,000 unread wakes" do
         20_000.times { @wakeup_pipe.wake }
         @wakeup_pipe.wake(7)
         assert_equal [0, 7], @wakeup_pipe.drain

@@ -5,7 +5,7 @@ require "support/json_schema"
 
 module Skep
   module Kafka
-    # What skep reads in librdkafka's statistics: those of a real client, and odd ones.
+    # What skep reads from the statistics of a real client, and from unusual ones.
     class ClientStatisticsTest < ::KafkaCase
       BROKER = { "nodeid" => 1, "source" => "learned", "state" => "UP", "outbuf_cnt" => 2,
                  "waitresp_cnt" => 1, "disconnects" => 3, "req_timeouts" => 4,
@@ -14,7 +14,7 @@ module Skep
       SCHEMA = File.expand_path("../../../docs/reference/status.schema.json", __dir__)
       private_constant :BROKER, :FETCH, :SCHEMA
 
-      test "reads what a real client says once it has its partitions" do
+      test "reads the statistics of a real client once its partitions are assigned" do
         broker(orders: 3)
         plain = nil
         kafka = { **@broker.settings, "statistics.interval.ms" => "100" }
@@ -50,7 +50,7 @@ module Skep
         assert_equal [true, false], [statistics.up?(1), statistics.up?(2)]
       end
 
-      test "leaves out a broker without a number, and one that the client doesn't need" do
+      test "leaves out a bootstrap broker, and one that the client doesn't need" do
         plain = statistics(brokers: {
                              "kafka:9092/bootstrap" => { **BROKER, "nodeid" => -1 },
                              "kafka-2:9092/2" => { **BROKER, "nodeid" => 2, "state" => "INIT" },
@@ -62,7 +62,7 @@ module Skep
                      plain["brokers"].map { |one| one.values_at("id", "up", "rtt") })
       end
 
-      test "parses a report once, and only if something of it is needed" do
+      test "parses the JSON once, and only when a method needs it" do
         parsed = 0
         json = JSON.generate("cgrp" => { "join_state" => "wait-sync" })
         statistics = Metrics::ClientStatistics.new(json)
@@ -72,7 +72,7 @@ module Skep
         assert_equal 1, parsed
       end
 
-      test "knows nothing by statistics that are no JSON" do
+      test "is empty if the statistics aren't valid JSON" do
         statistics = Metrics::ClientStatistics.new('{ "client_id": "our "best" client" }')
 
         assert_equal [[], nil, false, 0],

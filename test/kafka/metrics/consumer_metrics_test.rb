@@ -3,7 +3,7 @@
 require "kafka/support/kafka_case"
 require "support/fakes"
 
-# What is counted and when it is published, without a broker.
+# What ConsumerMetrics counts, and when it publishes. No broker runs.
 class KafkaConsumerMetricsTest < Skep::TestCase
   def setup
     @now = 100.0
@@ -14,7 +14,7 @@ class KafkaConsumerMetricsTest < Skep::TestCase
       node: @node, scheduler: @scheduler, consumer: @consumer, group: "readers",
       clock: -> { @now }
     )
-    took = @took = [] # seconds of CPU; with real ones it may wait longer
+    took = @took = [] # seconds of CPU; measured ones might delay `due`
     @metrics.define_singleton_method(:cpu_time) { took.shift || 0.0 }
   end
 
@@ -26,15 +26,15 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     work(0, 0..9)
     publish_at(102)
 
-    told = @node.given.last
-    assert_equal [10, 40, 5.0], told.values_at(:messages, :lag, :rate)
-    row = told[:partitions].first
+    published = @node.given.last
+    assert_equal [10, 40, 5.0], published.values_at(:messages, :lag, :rate)
+    row = published[:partitions].first
     assert_equal ["orders", 0, true, 10, 50, 40],
                  row.values_at("topic", "partition", "held", "position", "end", "lag")
     assert_equal [10, 1, 0, 0, 0, 1], row.values_at("messages", "batches", "retries",
                                                     "dead_letters", "skipped", "rebalances")
     assert_equal 1, row["handler"]["count"]
-    assert_operator told[:handler]["p99"], :>, 0
+    assert_operator published[:handler]["p99"], :>, 0
   end
 
   test "publishes at most once a second, and no facts twice" do
@@ -47,7 +47,7 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     assert_equal 2, @node.given.size
   end
 
-  test "publishes less often where that takes long: a hundredth of the time at most" do
+  test "publishes less often if publishing takes more than a hundredth of the time" do
     @took.push(0.0, 0.05)
     hold(0)
     publish_at(100)
@@ -79,20 +79,20 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     @metrics.time(batch(0, 0..4, "refunds")) { nil }
     publish_at(102)
 
-    told = @node.given.last
-    orders, refunds = told[:by_topic]
+    published = @node.given.last
+    orders, refunds = published[:by_topic]
     assert_equal %w[orders refunds], [orders, refunds].map { |one| one["topic"] }
     assert_equal [2, 2], orders["totals"].values_at("batches", "failures")
     assert_equal [1, 0], refunds["totals"].values_at("batches", "failures")
     assert_equal([2, 1, 3], [orders, refunds].map { |one| one["handler"]["count"] } +
-                            [told[:handler]["count"]])
+                            [published[:handler]["count"]])
   end
 
-  test "publishes librdkafka's statistics when they arrive, and no client before" do
+  test "publishes librdkafka's statistics once they arrive, and no client before" do
     hold(0)
     publish_at(100)
     refute @node.given.last.key?(:client)
-    publish_at(@metrics.due) # what it has asked the brokers
+    publish_at(@metrics.due) # the brokers' answers
     @metrics.statistics = Skep::Kafka::Metrics::ClientStatistics.new('{"replyq": 3}')
     publish_at(@metrics.due)
     assert_equal 3, @node.given.last[:client]["queued_events"]
@@ -106,7 +106,7 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     assert_equal 100.0, @metrics.due
   end
 
-  test "publishes the fall of the rate, and then stops" do
+  test "publishes a rate of 0 after the last message, and then stops" do
     hold(0)
     @consumer.known[["orders", 0]] = 10
     work(0, 0..9)
@@ -125,14 +125,14 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     publish_at(101)
     @metrics.rebalanced([["orders", 0]], [])
     publish_at(102)
-    told = @node.given.last
-    assert_equal [0, 10], told.values_at(:lag, :messages)
+    published = @node.given.last
+    assert_equal [0, 10], published.values_at(:lag, :messages)
     assert_equal [false, nil, 10, 2],
-                 told[:partitions].first.values_at("held", "lag", "messages", "rebalances")
-    assert_equal 2, told[:totals]["rebalances"]
+                 published[:partitions].first.values_at("held", "lag", "messages", "rebalances")
+    assert_equal 2, published[:totals]["rebalances"]
   end
 
-  test "shows no lag of a partition that is lost during the query" do
+  test "publishes no lag of a partition that is lost during the query" do
     hold(0)
     @consumer.known[["orders", 0]] = 50
     work(0, 0..9)
@@ -153,9 +153,9 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     publish_at(101)
     assert_empty @consumer.asked
 
-    asked_at = Array.new(7) { when_asked }.compact
+    queried_at = Array.new(7) { when_queried }.compact
     assert_equal 4_990 + 40, @node.given.last[:lag]
-    assert_operator asked_at[-1] - asked_at[-2], :>, 2 * (asked_at[1] - asked_at[0])
+    assert_operator queried_at[-1] - queried_at[-2], :>, 2 * (queried_at[1] - queried_at[0])
   end
 
   test "repeats an unanswered query for an end offset after the same time" do
@@ -163,12 +163,12 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     @consumer.known[["orders", 0]] = 50
     work(0, 0..9)
     publish_at(100)
-    asked_at = Array.new(6) do
+    queried_at = Array.new(6) do
       publish_at(@metrics.due)
-      asked, @consumer.asked = @consumer.asked, []
-      @now if asked.any?
+      queries, @consumer.asked = @consumer.asked, []
+      @now if queries.any?
     end.compact
-    assert_equal [10.0, 10.0], asked_at.each_cons(2).map { |one, next_| next_ - one }.last(2)
+    assert_equal [10.0, 10.0], queried_at.each_cons(2).map { |one, next_| next_ - one }.last(2)
     @consumer.answers = { ["orders", 0] => 80 }
     publish_at(@metrics.due)
     assert_equal 70, @node.given.last[:lag]
@@ -192,7 +192,7 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     @consumer.committed_offsets = { ["orders", 0] => 0, ["orders", 1] => 0 }
     @consumer.answers = { ["orders", 0] => 5, ["orders", 1] => 5 }
     publish_at(100)
-    @consumer.known[["orders", 0]] = 7 # the first answer to a fetch
+    @consumer.known[["orders", 0]] = 7 # the first fetch response
     publish_at(@metrics.due)
     assert_equal [7, 5], @node.given.last[:partitions].map { |row| row["lag"] }
     assert_equal [:ends, [["orders", 1]]], @consumer.asked.first
@@ -218,7 +218,7 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     publish_at(100)
     publish_at(@metrics.due)
     assert_equal [10], @node.given.last[:partitions].map { |row| row["lag"] }
-    @consumer.committed_offsets = { ["orders", 0] => 10 } # there was nothing for a handler
+    @consumer.committed_offsets = { ["orders", 0] => 10 } # none of the messages was for a handler
     hold(0)
     publish_at(@metrics.due)
     publish_at(@metrics.due)
@@ -252,13 +252,13 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     true
   end
 
-  # Moves to when it publishes next. Returns the time if it queried the brokers then.
-  def when_asked
+  # Publishes at the next due time. Returns that time if the brokers were queried.
+  def when_queried
     publish_at(@metrics.due)
-    asked, @consumer.asked = @consumer.asked, []
-    return if asked.empty?
+    queries, @consumer.asked = @consumer.asked, []
+    return if queries.empty?
 
-    assert_equal [[:ends, [["orders", 0], ["orders", 1]]]], asked
+    assert_equal [[:ends, [["orders", 0], ["orders", 1]]]], queries
     @now
   end
 end

@@ -24,7 +24,7 @@ module Skep
         super
       end
 
-      test "reads messages that came while there was no room for them, once there is" do
+      test "reads messages that arrived while it had no room, once it has room" do
         partition = partition(**ORDERS["by key"])
         put("a", "b", bytes: Processing::KeyOrder.const_get(:BYTES) / 2)
         first = draw(partition)
@@ -53,9 +53,9 @@ module Skep
 
       test "commits no position while a seek is in progress" do
         @scheduler = scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
-        told = nil
+        committable = nil
         seeking = lambda do |_, _, place|
-          told = scheduler.take_back(scheduler.ask_back([["t", 0]]))
+          committable = scheduler.take_back(scheduler.ask_back([["t", 0]]))
           place
         end
         scheduler.add(partition(seeking:, **ORDERS["in order"]))
@@ -66,10 +66,10 @@ module Skep
         scheduler.release(item)
 
         assert_nil scheduler.next_item(wait: false)
-        assert_equal [], told
+        assert_equal [], committable
       end
 
-      test "reads messages that came before a seek" do
+      test "reads messages after a seek that arrived before it" do
         partition = partition()
         put("a", "b")
         item = draw(partition)
@@ -135,7 +135,7 @@ module Skep
         assert_predicate partition, :more?
       end
 
-      test "the position moves past nothing while a batch waits for more messages" do
+      test "the position doesn't move while a batch waits for more messages" do
         partition = partition(max_wait: 60, **ORDERS["in order"])
         put("a")
         @queue.pass(4)
@@ -184,7 +184,7 @@ module Skep
         end
       end
 
-      # One turn of the scheduler's.
+      # Reads and draws, as the scheduler does.
       def draw(partition)
         partition.begin_reading
         partition.read

@@ -6,7 +6,7 @@ require "support/fakes"
 
 module Skep
   module Kafka
-    # Partitions and work items in backoff; without a client and a clock.
+    # Partitions and work items in backoff, without a client or a clock.
     class BackoffQueueTest < Skep::TestCase
       # Prints by how many bytes 50,000 calls of `due` make a fresh process grow.
       GROWTH = <<~RUBY
@@ -22,7 +22,7 @@ module Skep
       RUBY
       private_constant :GROWTH
 
-      test "returns an entry once, when its time has come, and drops those of a partition" do
+      test "due returns an entry once, after its backoff; drop removes those of a partition" do
         backoff = Processing::BackoffQueue.new
         one, other, never = entry(:a, 2.0), entry(:b, 3.0), entry(:b, Float::INFINITY)
         [one, other, never].each { |entry| backoff.add(entry) }
@@ -62,7 +62,7 @@ module Skep
         refute backoff.probe(:a, 3.0)
       end
 
-      test "due needs no memory, however often it is called" do
+      test "due leaks no memory in 50,000 calls" do
         out, err, status = run_program(GROWTH)
         assert_equal ["", true], [err, status.success?]
         assert_operator out.to_i, :<, 1 << 20

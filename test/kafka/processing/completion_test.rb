@@ -7,7 +7,7 @@ require "support/fakes"
 
 module Skep
   module Kafka
-    # What is committed of a batch, and of records that aren't given out.
+    # What Completion commits for a batch, and for records that aren't delivered.
     class CompletionTest < ::Skep::TestCase
       FAILED = TransactionFailed.new(step: "commit_transaction", code: -185, text: "timed out")
       private_constant :FAILED
@@ -19,31 +19,31 @@ module Skep
       end
 
       test "stores the offset of an item without messages" do
-        reach(atomic: false)
+        finish(atomic: false)
         assert_equal [["t", 0, 7], [["t", 0, 7]]], [@store.stored, @scheduler.done]
       end
 
       test "a transactional source commits that offset by a transaction" do
-        reach(atomic: true)
+        finish(atomic: true)
         assert_equal [6, nil], [@outputs.sealed, @store.stored]
         assert_equal [["t", 0, 7]], @scheduler.done
       end
 
-      test "leaves it to the next message if the transaction fails or the partition is lost" do
-        reach(atomic: true, answer: FAILED)
+      test "the offset stays if the transaction fails or the partition is lost" do
+        finish(atomic: true, answer: FAILED)
         assert @outputs.aborted
-        assert_equal [["kafka_commit_failed", "t", 0]], @told
-        reach(atomic: true, answer: false)
+        assert_equal [["kafka_commit_failed", "t", 0]], @events
+        finish(atomic: true, answer: false)
         assert_empty @scheduler.done
       end
 
       test "stores nothing for a partition that is lost" do
-        reach(atomic: false) { @scheduler.take_back(@scheduler.ask_back([["t", 0]])) }
+        finish(atomic: false) { @scheduler.take_back(@scheduler.ask_back([["t", 0]])) }
         assert_nil @store.stored
       end
 
       test "commits a batch with the undelivered records after it" do
-        outputs = reach(atomic: true, batch: Message.new("t", 0, 3, nil, nil, 0, {}))
+        outputs = finish(atomic: true, batch: Message.new("t", 0, 3, nil, nil, 0, {}))
         assert_equal 6, outputs.sealed
         assert_equal [["t", 0, 7]], @scheduler.done
       end
@@ -51,20 +51,20 @@ module Skep
       test "reports redelivery of a lost partition unless its transaction is committed" do
         message = Message.new("t", 0, 3, nil, nil, 0, {})
         [false, true].each do |atomic|
-          reach(atomic:, batch: message) { @scheduler.take_back(@scheduler.ask_back([["t", 0]])) }
-          assert_equal !atomic, @told.any? { |name,| name == "kafka_revoked_in_flight" }
+          finish(atomic:, batch: message) { @scheduler.take_back(@scheduler.ask_back([["t", 0]])) }
+          assert_equal !atomic, @events.any? { |name,| name == "kafka_revoked_in_flight" }
         end
       end
 
       private
 
-      def reach(atomic:, answer: true, batch: nil)
+      def finish(atomic:, answer: true, batch: nil)
         set_up(node = fake_node, Fakes::Outputs.new(atomic, answer))
         completion = Processing::Completion.new(
           node:, outputs: @outputs, poison: Failure::PoisonDetector.new(node.crash_suspects),
           report: @report, consumer: @store, scheduler: @scheduler, metrics: @metrics
         )
-        item = taken(batch)
+        item = next_item(batch)
         yield if block_given?
         batch ? completion.batch_done(item) : completion.skip_to(item)
         node.close
@@ -72,8 +72,8 @@ module Skep
       end
 
       def fake_node
-        @told = []
-        FakeNode.new { |name, facts| @told << [name, *facts.values_at(:topic, :partition)] }
+        @events = []
+        FakeNode.new { |name, facts| @events << [name, *facts.values_at(:topic, :partition)] }
       end
 
       def set_up(node, outputs)
@@ -87,8 +87,8 @@ module Skep
                                                 group: "g")
       end
 
-      # A work item of a partition that reaches 7.
-      def taken(message)
+      # Returns a work item of a partition whose position is 7 after the read.
+      def next_item(message)
         log = Testing::FakeLog.new([*message])
         positions = [0, 7]
         log.define_singleton_method(:position) { positions.shift }

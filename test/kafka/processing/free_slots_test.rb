@@ -5,7 +5,7 @@ require "json"
 require "open3"
 require "rbconfig"
 
-# Each test in a Ruby of its own, whose heap nothing else has filled.
+# Each test runs in its own Ruby process, with a fresh heap.
 class FreeSlotsTest < Skep::TestCase
   PRELUDE = <<~'RUBY'
     require "json"
@@ -22,7 +22,7 @@ class FreeSlotsTest < Skep::TestCase
   RUBY
   private_constant :PRELUDE
 
-  test "the heap grows, and collections go on" do
+  test "make_for grows the heap, and garbage collection stays enabled" do
     grown, disabled = run_ruby(<<~'RUBY')
       some = batch(500)
       before = slots
@@ -33,7 +33,7 @@ class FreeSlotsTest < Skep::TestCase
     assert_operator grown, :>, 100_000
   end
 
-  test "fewer collections follow" do
+  test "fewer garbage collections follow make_for" do
     usual, fewer = [false, true].map do |grow|
       run_ruby(<<~RUBY)
         FreeSlots.make_for(batch(500), messages: 100_000) if #{grow}
@@ -56,7 +56,7 @@ class FreeSlotsTest < Skep::TestCase
     assert_operator grown, :<, 50_000
   end
 
-  test "an application that has disabled collections keeps them disabled" do
+  test "garbage collection stays disabled if the application has disabled it" do
     assert run_ruby(<<~'RUBY')
       GC.disable
       FreeSlots.make_for(batch(10), messages: 10)

@@ -9,7 +9,7 @@ module Skep
       def setup
         super
         @progress = Processing::KeyOffsetTracker.new
-        @progress.open([10, 11, 14], bytes: 300) # between 11 and 14 there is nothing
+        @progress.open([10, 11, 14], bytes: 300) # 12 and 13 are no messages
       end
 
       test "has no position before anything is done" do
@@ -36,7 +36,7 @@ module Skep
         refute_predicate @progress, :clear?
         @progress.done(11)
         assert_equal 17, @progress.position
-        @progress.skip_to(16) # another one moved meanwhile
+        @progress.skip_to(16) # a lower offset changes nothing
         assert_equal 17, @progress.position
         @progress.skip_to(20)
         assert_equal 20, @progress.position
@@ -53,7 +53,7 @@ module Skep
         assert_equal [11, 300], [@progress.position, @progress.bytes]
       end
 
-      test "knows how far ahead was read, exact to within one read" do
+      test "ahead is how many messages were read ahead, exact to within one read" do
         @progress.open([15, 16], bytes: 20)
         @progress.done(15)
         assert_equal 5, @progress.ahead

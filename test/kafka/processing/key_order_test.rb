@@ -5,14 +5,14 @@ require "skep/kafka"
 
 module Skep
   module Kafka
-    # Which messages may be worked on, by their keys.
+    # Which messages workers may take, by their keys.
     class KeyOrderTest < ::Skep::TestCase
       test "takes a worker's share of messages, of keys that no other item has, in order" do
         order = order(threads: 2)
         put(order, %w[a b a c b a])
         first, second = take(order), take(order)
-        assert_equal [%w[a0 a2 a5], %w[b1 b4]], [told(first), told(second)]
-        assert_equal %w[c3], told(take(order))
+        assert_equal [%w[a0 a2 a5], %w[b1 b4]], [labels(first), labels(second)]
+        assert_equal %w[c3], labels(take(order))
         assert_nil order.take
       end
 
@@ -21,20 +21,20 @@ module Skep
         put(order, %w[a b])
         item = take(order)
         put(order, %w[a c a], from: 2)
-        assert_equal %w[c3], told(take(order))
+        assert_equal %w[c3], labels(take(order))
         assert_nil order.take
         order.release(item)
-        assert_equal %w[a2 a4], told(take(order))
+        assert_equal %w[a2 a4], labels(take(order))
       end
 
-      test "takes messages first that have waited for their key" do
+      test "takes the messages first that have waited for their key" do
         order = order(threads: 1, limit: 1)
         put(order, %w[a])
         item = take(order)
         put(order, %w[a b], from: 1)
         order.release(item)
-        assert_equal %w[a1], told(take(order))
-        assert_equal %w[b2], told(take(order))
+        assert_equal %w[a1], labels(take(order))
+        assert_equal %w[b2], labels(take(order))
       end
 
       test "messages without a key wait for no other" do
@@ -55,7 +55,7 @@ module Skep
         order = order(threads: 1, limit: 3, max_out_of_order: 6)
         assert_equal 3, order.room
         put(order, %w[slow a b])
-        assert_equal 0, order.room # that much waits already
+        assert_equal 0, order.room # three messages wait already
         slow = take(order)
         assert_equal 3, order.room
         put(order, %w[slow slow slow], from: 3)
@@ -67,7 +67,7 @@ module Skep
         refute_predicate order, :held?
       end
 
-      test "stops reading at a limit of memory" do
+      test "has no room beyond a limit of memory" do
         order = order(threads: 1)
         put(order, %w[a], bytes: 16 << 20)
         item = take(order)
@@ -99,7 +99,7 @@ module Skep
           out << take(order) if order.any?
           next unless random.rand < 0.5 && out.any?
 
-          through(order, out.delete_at(random.rand(out.size)), seen)
+          finish(order, out.delete_at(random.rand(out.size)), seen)
         end
         assert_equal (0...1_000).to_a, seen.map { |one| one[1..].to_i }.sort
         seen.group_by { |one| one[0] }.each_value do |of_key|
@@ -114,11 +114,11 @@ module Skep
         Processing::KeyOrder.new(limit:, threads:, max_out_of_order:)
       end
 
-      def put(order, keys, from: 0, bytes: 1, &ask)
+      def put(order, keys, from: 0, bytes: 1, &block)
         messages = keys.map.with_index(from) do |key, offset|
           Message.new("t", 0, offset, key, nil, 0, {})
         end
-        order.put(messages, ask ? yield(messages) : order.keys(messages), bytes:)
+        order.put(messages, block ? yield(messages) : order.keys(messages), bytes:)
         messages
       end
 
@@ -127,13 +127,13 @@ module Skep
         Processing::WorkItem.new(nil, [Batch.new("t", 0, messages)], keys)
       end
 
-      def through(order, item, seen)
-        seen.concat(told(item))
+      def finish(order, item, seen)
+        seen.concat(labels(item))
         order.done(item.batch, item.batch.last_offset)
         order.release(item)
       end
 
-      def told(item) = item.batch.map { |message| "#{message.key}#{message.offset}" }
+      def labels(item) = item.batch.map { |message| "#{message.key}#{message.offset}" }
     end
   end
 end

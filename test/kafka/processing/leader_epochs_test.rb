@@ -5,7 +5,7 @@ require "kafka/support/kafka_case"
 module Skep
   module Kafka
     class LeaderEpochsTest < Skep::TestCase
-      test "knows the epoch of each offset between two reads of the same epoch" do
+      test "returns the epoch of each offset between two reads of the same epoch" do
         epochs = Processing::PartitionReader::LeaderEpochs.new(42, 7)
         epochs.read(42, 60, 7)
         epochs.read(60, 80, 7)
@@ -13,7 +13,7 @@ module Skep
         assert_equal [nil, 7, 7, 7, nil], at(epochs, 41, 42, 60, 80, 81)
       end
 
-      test "knows only the last epoch of a read in which the epoch changes" do
+      test "returns only the last epoch of a read in which the epoch changes" do
         epochs = Processing::PartitionReader::LeaderEpochs.new
         epochs.read(nil, 10, 3)
         epochs.read(10, 20, 4)
@@ -22,7 +22,7 @@ module Skep
         assert_equal [3, nil, 4, 4], at(epochs, 10, 11, 20, 25)
       end
 
-      test "knows no epoch of offsets that weren't read" do
+      test "returns no epoch for offsets that weren't read" do
         epochs = Processing::PartitionReader::LeaderEpochs.new
         epochs.read(nil, 10, 3)
         epochs.read(15, 20, 3)
@@ -47,7 +47,7 @@ module Skep
       def at(epochs, *offsets) = offsets.map { |offset| epochs.at(offset) }
     end
 
-    # Which leader epochs a node stores and commits, and that nothing goes uncommitted for them.
+    # Which leader epochs a node commits. An unknown epoch keeps no offset from being committed.
     class CommittedEpochsTest < ::KafkaCase
       test "commits the epoch of the last message with its offset" do
         broker(orders: 1)
@@ -68,7 +68,7 @@ module Skep
         end
 
         assert_equal [[3, 0], [1, nil], [4, 0]], stored
-        assert_equal %w[4 5], again
+        assert_equal %w[4 5], redelivered
       end
 
       private

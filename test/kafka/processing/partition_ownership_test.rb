@@ -8,7 +8,7 @@ require "support/fakes"
 
 module Skep
   module Kafka
-    # What a handler learns of a revocation, and when the group is asked for the membership.
+    # How a revocation ends a loop, and when the group is asked to confirm the membership.
     class PartitionOwnershipTest < ::Skep::TestCase
       def setup
         super
@@ -30,13 +30,13 @@ module Skep
         assert_empty @group.commits
       end
 
-      test "after the process was stopped, asks the group until it answers, once" do
+      test "asks the group until it answers once, after the process was stopped" do
         @now += 4.0
-        @lease.renew # the event loop continues, and has noticed nothing yet
+        @lease.renew # has no effect after so long a gap
 
         assert_predicate ownership(Librdkafka::ErrorCode::TIMED_OUT, 0), :confirmed?
         assert_predicate ownership, :confirmed?
-        assert_equal [["orders", 0, 7]] * 2, @asked
+        assert_equal [["orders", 0, 7]] * 2, @commits
       end
 
       test "isn't confirmed by a group that has assigned the partition to another member" do
@@ -95,14 +95,14 @@ module Skep
 
       private
 
-      def ownership(*codes, transactional: false, &asked)
-        @group = Fakes::CommittingConsumer.new(*codes, &asked)
-        @asked = @group.commits if codes.any?
+      def ownership(*codes, transactional: false, &on_commit)
+        @group = Fakes::CommittingConsumer.new(*codes, &on_commit)
+        @commits = @group.commits if codes.any?
         Processing::PartitionOwnership.new(node: @node, partition: @part, consumer: @group,
                                            lease: @lease, asks: !transactional)
       end
 
-      # The offsets given out.
+      # Returns the offsets that `each` yields.
       def each_of(owner)
         messages = (0...5).map { |offset| Message.new("orders", 0, offset, nil, nil, 0, {}) }
         @batch = Batch.new("orders", 0, messages)

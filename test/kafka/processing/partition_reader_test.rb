@@ -2,7 +2,7 @@
 
 require "kafka/support/kafka_case"
 
-# What comes through an partition reader whose reader meets what can't be read.
+# What PartitionReader returns and reports at errors, offset resets and undelivered records.
 class KafkaPartitionReaderTest < Skep::TestCase
   BAD = [-199, "wrong checksum", 12].freeze
 
@@ -16,15 +16,15 @@ class KafkaPartitionReaderTest < Skep::TestCase
     def close = nil
   end
 
-  # Notes the calls of a reader.
-  class Notes
-    attr_reader :told
+  # Stands for FetchErrors, and records a reader's calls.
+  class RecordedErrors
+    attr_reader :calls
 
-    def initialize = @told = []
-    def stuck(_, offset, code, _) = told << [:stuck, offset, code]
-    def again(_, offset) = told << [:again, offset]
-    def readable(_, offset) = told << [:readable, offset]
-    def reset(_, expected, first, low) = told << [:reset, expected, first, low]
+    def initialize = @calls = []
+    def stuck(_, offset, code, _) = calls << [:stuck, offset, code]
+    def again(_, offset) = calls << [:again, offset]
+    def readable(_, offset) = calls << [:readable, offset]
+    def reset(_, expected, first, low) = calls << [:reset, expected, first, low]
   end
 
   test "reads up to an unreadable message, then nothing before a seek" do
@@ -36,7 +36,7 @@ class KafkaPartitionReaderTest < Skep::TestCase
     reader.resume { |offset| sought = offset }
     assert_equal 12, sought
     assert_equal [(12..20).to_a, [], 9], take(reader)
-    assert_equal [[:stuck, 12, -199], [:readable, 12]], @notes.told
+    assert_equal [[:stuck, 12, -199], [:readable, 12]], @fetch_errors.calls
   end
 
   test "reports an unknown compression as unreadable, and returns other errors" do
@@ -45,7 +45,7 @@ class KafkaPartitionReaderTest < Skep::TestCase
 
     take(reader)
     assert_equal [[], [refused], 2], take(reader)
-    assert_equal [[:stuck, 2, -198]], @notes.told
+    assert_equal [[:stuck, 2, -198]], @fetch_errors.calls
   end
 
   test "stops at the offset of any other error, and reports nothing itself" do
@@ -53,17 +53,17 @@ class KafkaPartitionReaderTest < Skep::TestCase
     reader = reader(read(0..1, refused), read(3..4), read(2..4))
 
     assert_equal [[0, 1], [refused], 3], take(reader)
-    assert_empty take(reader).first # librdkafka has taken the error for the message 2
+    assert_empty take(reader).first # librdkafka counts the error as message 2
     reader.resume { |offset| assert_equal 2, offset }
     assert_equal [2, 3, 4], take(reader).first
-    assert_equal [[:again, 2]], @notes.told
+    assert_equal [[:again, 2]], @fetch_errors.calls
   end
 
   test "continues after an error without an offset" do
     reader = reader(read(0..1, [-186, "no connection", -1001]), read(2..3))
 
     assert_equal [[0, 1], [2, 3]], Array.new(2) { take(reader).first }
-    assert_empty @notes.told
+    assert_empty @fetch_errors.calls
   end
 
   test "remains stopped if the seek fails" do
@@ -78,10 +78,10 @@ class KafkaPartitionReaderTest < Skep::TestCase
     reader = reader(read(0..1, [-199, "wrong checksum", 2]), read(7..9))
 
     take(reader)
-    assert_equal 7, reader.restart { 7 } # nor is the seek a reset
-    reader.resume { flunk "it is where it is to be" }
+    assert_equal 7, reader.restart { 7 } # a seek isn't a reset
+    reader.resume { flunk "the reader hasn't stopped" }
     assert_equal [7, 8, 9], take(reader).first
-    assert_equal [[:stuck, 2, -199]], @notes.told
+    assert_equal [[:stuck, 2, -199]], @fetch_errors.calls
   end
 
   test "reports a reset when the log begins behind the expected offset" do
@@ -111,47 +111,47 @@ class KafkaPartitionReaderTest < Skep::TestCase
 
   test "returns the end offset of a read that ends with undelivered records" do
     assert_equal [nil, 13, 15],
-                 reaches([nil, 12, 12, 13, 13, 15], read(10..11), read(nil), read(13..13))
-    assert_equal [11, 12], reaches([nil, 11, 11, 12], read(nil), read(nil))
+                 ends([nil, 12, 12, 13, 13, 15], read(10..11), read(nil), read(13..13))
+    assert_equal [11, 12], ends([nil, 11, 11, 12], read(nil), read(nil))
   end
 
   test "ignores a queue position that the read hasn't moved" do
-    assert_equal [nil], reaches([21, 21], read(nil)), "of the partition's last time here"
-    assert_equal [nil], reaches([21, nil], read(nil))
+    assert_equal [nil], ends([21, 21], read(nil)), "the position of an earlier assignment"
+    assert_equal [nil], ends([21, nil], read(nil))
     assert_equal [nil, nil, 15],
-                 reaches([10, 14, 14, 14, 15], read(nil, [29, "refused", -1]), read(nil), read(nil))
+                 ends([10, 14, 14, 14, 15], read(nil, [29, "refused", -1]), read(nil), read(nil))
   end
 
-  test "returns no end offset while more waits, or at an error" do
-    assert_equal [nil], reaches([nil, 100], read(0..9), limit: 10)
-    assert_equal [nil, nil], reaches([nil, 13, 13, 16], read(10..11, BAD), read(13..14))
+  test "returns no end offset while more messages wait, or at an error" do
+    assert_equal [nil], ends([nil, 100], read(0..9), limit: 10)
+    assert_equal [nil, nil], ends([nil, 13, 13, 16], read(10..11, BAD), read(13..14))
   end
 
-  test "counts missing messages if only undelivered records follow" do
-    told = resets([0, 29], read(4..9), read(nil), places: [4, 10, 10, 30])
+  test "reports a reset if only undelivered records follow" do
+    found = resets([0, 29], read(4..9), read(nil), positions: [4, 10, 10, 30])
 
-    assert_equal [[:reset, 10, 30, 29]], told
+    assert_equal [[:reset, 10, 30, 29]], found
   end
 
   private
 
-  def reader(*reads, places: [], lows: [])
-    @notes = Notes.new
-    queue = ScriptedQueue.new(reads, places, lows)
-    Skep::Kafka::Processing::PartitionReader.new(queue, "orders", 0, fetch_errors: @notes)
+  def reader(*reads, positions: [], lows: [])
+    @fetch_errors = RecordedErrors.new
+    queue = ScriptedQueue.new(reads, positions, lows)
+    Skep::Kafka::Processing::PartitionReader.new(queue, "orders", 0, fetch_errors: @fetch_errors)
   end
 
-  # lows: the low watermark at each read.
-  def resets(lows, *reads, expected: nil, places: [])
-    reader = reader(*reads, places:, lows:)
+  # Returns the reported resets. lows: the low watermark at each read.
+  def resets(lows, *reads, expected: nil, positions: [])
+    reader = reader(*reads, positions:, lows:)
     reader.begin_at(expected)
     reads.each { take(reader) }
-    @notes.told
+    @fetch_errors.calls
   end
 
-  # What each of these reads reaches; places: librdkafka's, before and after each.
-  def reaches(places, *reads, limit: 100)
-    reader = reader(*reads, places:)
+  # Returns the end offset of each read. positions: librdkafka's, before and after each.
+  def ends(positions, *reads, limit: 100)
+    reader = reader(*reads, positions:)
     Array.new(reads.size) { reader.read(limit).last }
   end
 

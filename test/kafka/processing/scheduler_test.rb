@@ -5,10 +5,10 @@ require "support/fakes"
 
 module Skep
   module Kafka
-    # The scheduler alone: partitions are stand-ins without a client behind them.
+    # The scheduler with fake partitions, without a client.
     class SchedulerTest < ::KafkaCase
-      # A lock that lets the test do something just before it is taken, or after it is given back.
-      class Turnstile < SimpleDelegator
+      # A lock that calls `before` before it is locked, and `after` once it is unlocked.
+      class HookedLock < SimpleDelegator
         attr_writer :before, :after
 
         def synchronize
@@ -59,7 +59,7 @@ module Skep
         refute_nil @scheduler.wakeup_pipe.io.wait_readable(0)
       end
 
-      test "an item in backoff is handed out when its time has come, others before" do
+      test "hands out an item in backoff when its backoff is over, and others before" do
         add(1)
         add(2)
         first = take
@@ -83,7 +83,7 @@ module Skep
         items = Array.new(3) { take }
         now = OS.now
         items[0].back_off(600, awaiting: now)
-        items[1].back_off(600) # for another reason
+        items[1].back_off(600) # awaits no success
         items.first(2).each { |item| @scheduler.release(item) }
         @scheduler.succeeded(items[2].partition, now)
         assert_nil take
@@ -92,7 +92,7 @@ module Skep
         assert_nil take
       end
 
-      test "an item that waits for a success which came before its release is ready at once" do
+      test "an item is ready at once if the success it waits for came before its release" do
         add(1, items: 2, wide: true)
         one, other = take, take
         one.back_off(600, awaiting: OS.now)
@@ -101,7 +101,7 @@ module Skep
         assert_same one, take
       end
 
-      test "one of the items that wait for a success is tried soon, whatever happens to others" do
+      test "tries one item that waits for a success soon, and the next one if that pauses" do
         add(1, items: 3, wide: true)
         one, other, third = take, take, take
         refute @scheduler.probe(one.partition)
@@ -113,7 +113,7 @@ module Skep
         assert_operator [one, other].map(&:retry_at).min, :<, now + 300
         @scheduler.wake_ready(now + 300)
         probe = take
-        probe.back_off(3600) # it was asked to pause
+        probe.back_off(3600) # its handler asked for a pause
         @scheduler.release(probe)
         @scheduler.release(third.tap(&:next_batch))
         @scheduler.wake_ready(now + 300)
@@ -190,8 +190,8 @@ module Skep
         assert_equal 2, take.partition.id
       end
 
-      test "reads a partition on one thread only, even if it had to wait for just a moment" do
-        lock = turnstile
+      test "reads a partition on one thread only, even if its wait ends in the meantime" do
+        lock = hooked_lock
         add(1)
         old = take
         @scheduler.take_back(@scheduler.ask_back([old.partition.key]))
@@ -199,7 +199,7 @@ module Skep
         reading, hold = Thread::Queue.new, Thread::Queue.new
         inside = 0
         new.define_singleton_method(:read) do
-          raise "two read it at once" if (inside += 1) > 1
+          raise "two threads read it at once" if (inside += 1) > 1
 
           (reading << true) && hold.pop
         end
@@ -219,10 +219,10 @@ module Skep
 
       test "a revocation and a seek end the backoff of the partition's items" do
         add(1, items: 2, wide: true)
-        resting, seeking = take, take
+        backed_off, seeking = take, take
         add(2)
-        resting.back_off(0)
-        @scheduler.release(resting)
+        backed_off.back_off(0)
+        @scheduler.release(backed_off)
         @scheduler.seek(seeking, :beginning)
         assert_nil @scheduler.next_deadline
         assert_predicate seeking, :done?
@@ -233,12 +233,12 @@ module Skep
         assert_nil @scheduler.next_deadline
       end
 
-      test "hands out no item from before a seek, wherever it waited" do
+      test "hands out no ready item from before a seek" do
         add(1, items: 4, wide: true)
-        resting, seeking = take, take
-        resting.back_off(0)
-        @scheduler.release(resting)
-        @scheduler.wake_ready # it waits for a worker now, behind its partition
+        backed_off, seeking = take, take
+        backed_off.back_off(0)
+        @scheduler.release(backed_off)
+        @scheduler.wake_ready # it is in the ready queue now, behind its partition
         @scheduler.seek(seeking, :beginning)
         @scheduler.release(seeking)
         fresh = take
@@ -248,28 +248,28 @@ module Skep
       end
 
       test "hands out no item that a worker took from the queue just before a seek" do
-        lock = turnstile
+        lock = hooked_lock
         add(1, items: 2, wide: true)
         popped, seeking = take, take
-        @scheduler.release(popped) # another try, at once
+        @scheduler.release(popped) # ready for another try
         fresh = nil
         lock.before = lambda do
           @scheduler.seek(seeking, :beginning)
           @scheduler.release(seeking)
-          seeking.partition.items = 1 # from there
+          seeking.partition.items = 1 # at the new place
           fresh = take
         end
         assert_nil take
         assert_equal 1, fresh.partition.in_flight
       end
 
-      test "makes ready what is idle or in backoff once, if there is something to read" do
+      test "makes a partition that is idle or in backoff ready once, if it has messages" do
         add(1, items: 0)
         add(2, waits: OS.now + 600, gathering: true, items: 0)
         2.times { assert_nil take }
         [1, 2].each { |id| partition(id).items = 1 }
         partition(1).revoke(:asked)
-        2.times { [1, 2].each { |id| ring(id) } }
+        2.times { [1, 2].each { |id| wake(id) } }
         assert_equal [2, nil], [take.partition.id, take]
       end
 
@@ -286,14 +286,14 @@ module Skep
         partition = add(1, text: "a b")
         unsorted = take
         assert_equal [true, "a b", :reading], [unsorted.needs_keys?, unsorted.text, partition.state]
-        ring(1)
+        wake(1)
         assert_nil take
         item = @scheduler.submit_keys(unsorted, %w[a b])
         assert_equal [%w[a b], 1, :idle], [partition.sorted, partition.in_flight, partition.state]
         assert_same partition, item.partition
       end
 
-      test "hands out messages without keys again if they are released without" do
+      test "hands out messages without keys again if they are released without keys" do
         partition = add(1, text: "a b")
         @scheduler.release(take)
         assert_equal "a b", take.text
@@ -322,7 +322,7 @@ module Skep
         assert_nil @scheduler.next_item
       end
 
-      # In the place of the consumer.
+      # Stands for the consumer: records what is stored.
       def store(*place) = @stored << place
 
       private
@@ -335,13 +335,13 @@ module Skep
 
       def partition(id) = @scheduler.instance_variable_get(:@assignment)[id]
 
-      def ring(id)
+      def wake(id)
         @scheduler.wakeup_pipe.wake(id)
         @scheduler.wake_ready
       end
 
-      def turnstile
-        lock = Turnstile.new(@scheduler.instance_variable_get(:@lock))
+      def hooked_lock
+        lock = HookedLock.new(@scheduler.instance_variable_get(:@lock))
         @scheduler.instance_variable_set(:@lock, lock)
       end
 

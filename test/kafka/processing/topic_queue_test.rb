@@ -6,7 +6,7 @@ require "skep/kafka"
 module Skep
   module Kafka
     module Processing
-      # Fairness between topics, on a clock of the test's own.
+      # Fairness between topics, with a fake clock.
       class TopicQueueTest < Skep::TestCase
         # What the queue needs of a work item.
         Entry = Struct.new(:partition, :name) do
@@ -22,14 +22,12 @@ module Skep
           @now = 0.0
         end
 
-        test "time goes to topics by their weights" do
+        test "topics get time in proportion to their weights" do
           queue = queue_of(threads: 1, slow: 1, quick: 1, heavy: 2)
           @topics.each { |topic| 400.times { put(topic) } }
           used = Hash.new(0.0)
-          taken = Hash.new(0)
           400.times do
             topic = one_turn { |name| name == :slow ? 0.2 : 0.01 }
-            taken[topic] += 1
             used[topic] += topic == :slow ? 0.2 : 0.01
           end
 
@@ -48,7 +46,7 @@ module Skep
           assert_includes 9..11, turns.count(:idle)
         end
 
-        test "a topic that comes during a long turn is next, and no longer than is fair" do
+        test "a topic that gets work during a long turn is next, for its fair share" do
           queue_of(threads: 2, slow: 1, other: 1)
           3.times { put(:slow) && one_turn { 5.0 } }
           30.times { put(:slow) }
@@ -63,7 +61,7 @@ module Skep
           assert_operator turns.count(:slow), :>=, 8
         end
 
-        test "a topic that comes after another one's long turn doesn't make it wait" do
+        test "a topic that gets work after another topic's long turn doesn't delay that topic" do
           queue_of(threads: 1, slow: 1, other: 1)
           put(:slow)
           one_turn { 600.0 }
@@ -75,7 +73,7 @@ module Skep
           assert_includes 4..6, turns.count(:slow)
         end
 
-        test "the last free thread is for topics without a turn" do
+        test "the last free thread is for topics without a turn in progress" do
           queue_of(threads: 3, slow: 1, other: 1)
           5.times { put(:slow) }
           assert_equal %i[slow slow], [begun, begun]
@@ -92,7 +90,7 @@ module Skep
           assert_equal %i[quick quick], [begun, begun]
         end
 
-        test "a thread that finishes lets a topic go on" do
+        test "a topic that waits continues when a thread finishes its turn" do
           queue_of(threads: 2, slow: 1)
           2.times { put(:slow) }
           begun, first = Array.new(2) { Thread::Queue.new }
@@ -109,14 +107,14 @@ module Skep
           thread.join
         end
 
-        test "a closed queue gives nothing more" do
+        test "a closed queue returns nothing more" do
           queue = queue_of(threads: 1, one: 1)
           put(:one)
-          taken = Thread::Queue.new
-          waiting = in_thread { 2.times { taken << queue.pop } }
-          assert_equal :one, taken.pop.name
+          popped = Thread::Queue.new
+          waiting = in_thread { 2.times { popped << queue.pop } }
+          assert_equal :one, popped.pop.name
           queue.close.clear
-          assert_nil taken.pop
+          assert_nil popped.pop
           waiting.join
           assert_predicate queue, :closed?
         end
@@ -131,7 +129,7 @@ module Skep
 
         def put(topic) = @queue << Entry.new(Partition.new(@options.fetch(topic)), topic)
 
-        # The block returns the seconds that the topic's turn takes.
+        # Takes a turn. The block gets the topic, and returns the seconds that its turn takes.
         def one_turn
           entry = @queue.pop
           @queue.took(entry)
@@ -141,7 +139,7 @@ module Skep
           entry.name
         end
 
-        # A turn of another thread, which doesn't end.
+        # Begins a turn of another thread, which doesn't end. Returns the topic.
         def begun = in_thread { @queue.pop }.value.name
 
         def in_thread(&) = Thread.new(&)

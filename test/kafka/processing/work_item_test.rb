@@ -5,7 +5,7 @@ require "skep/kafka"
 
 module Skep
   module Kafka
-    # What is to be tried of a work item, and how often that failed.
+    # Which batches of a work item are tried, and how often they have failed.
     class WorkItemTest < ::Skep::TestCase
       test "counts failures of a batch of one as failures of that message" do
         item = item(%w[a])
@@ -112,7 +112,7 @@ module Skep
         item = item(%w[a b])
         item.split_failed_key(nil)
         _, off = item.parts
-        item.split # instead of a rest
+        item.split # instead of a backoff
         item.back_off(60)
         assert_nil off.retry_at
       end

@@ -19,10 +19,10 @@ module Skep
 
           assert_equal (0...40).map(&:to_s), outputs(40).sort_by(&:to_i)
           assert pending.all?(&:report)
-          assert_empty again
+          assert_empty redelivered
         end
 
-        test "a message that isn't delivered fails the handler, and its batch is tried again" do
+        test "a message that isn't delivered fails the handler, and its batch is retried" do
           broker(orders: 1, out: 1)
           feed("orders", [%w[k one]])
           @broker.fail_next(PRODUCE, MSG_SIZE_TOO_LARGE)
@@ -32,7 +32,7 @@ module Skep
           assert_match(/DeliveryFailed: Can't deliver .* to out \(.*too large/, failure[:error])
           assert_equal %w[one], outputs(1)
           assert_empty named(events, "kafka_delivery_failed")
-          assert_empty again
+          assert_empty redelivered
         end
 
         test "a failure that the handler has rescued doesn't fail its batch" do
@@ -49,7 +49,7 @@ module Skep
 
           assert_equal [MSG_SIZE_TOO_LARGE], seen
           assert_empty named(events, "handler_failed")
-          assert_empty again
+          assert_empty redelivered
         end
 
         test "a process that the handler forks can't wait, flush or mark" do
@@ -73,7 +73,7 @@ module Skep
                        messages.map { |line| line[/\A.*? process/] }
           assert_empty named(events, "handler_failed")
           assert_equal %w[x], outputs(1)
-          assert_empty again
+          assert_empty redelivered
         end
 
         test "flush returns how many messages aren't acknowledged" do
@@ -100,10 +100,10 @@ module Skep
           assert_operator Skep::OS.now - began, :<, 30
           assert_equal [0] * 6, left
           assert_equal (0...6).map(&:to_s), outputs(6).sort_by(&:to_i)
-          assert_empty again
+          assert_empty redelivered
         end
 
-        # In a forked process, which may exit with an open client.
+        # The source runs in a forked process, which may exit with an open client.
         test "a stop without a broker ends in time, and the batch isn't done" do
           broker(orders: 1, out: 1)
           feed("orders", [%w[k one]])
@@ -135,7 +135,7 @@ module Skep
           assert_match(/\Atransactional must be true, false or a name/, source.errors.last)
         end
 
-        test "there is no node.producer outside of a handler" do
+        test "node.producer raises outside of a handler" do
           node = FakeNode.new
           error = assert_raises(Skep::Swarm::NoProducer) { node.producer }
           assert_match(/Elsewhere make one of your own, after the fork/, error.message)
@@ -145,7 +145,7 @@ module Skep
 
         private
 
-        # Copies so many messages to the topic out; then the node is to stop.
+        # Copies so many messages to the topic out, then stops the node.
         def pass_on(count, **more)
           seen = Thread::Queue.new
           play(more) do |batch, node|

@@ -9,7 +9,7 @@ module Skep
     class Producer
       # Which messages a flush waits for, without librdkafka.
       class InFlightMessagesTest < ::Skep::TestCase
-        # Stands for a client: says that a thread is in rd_kafka_flush, which sends nothing here.
+        # The fake client records each flush, and sends nothing.
         def setup
           super
           @flushes = Thread::Queue.new
@@ -17,7 +17,7 @@ module Skep
           @tags = []
         end
 
-        test "a flush waits for what is in flight, and not for what other threads add meanwhile" do
+        test "a flush waits for messages in flight, and not for those that are added meanwhile" do
           2.times { add }
           flush = Thread.new { @in_flight.flush(30) }
           @flushes.pop
@@ -27,7 +27,7 @@ module Skep
           assert_equal 1, @in_flight.size
         end
 
-        test "a flush out of time says how many are left of what was in flight" do
+        test "a flush that times out returns how many messages are left" do
           3.times { add }
           acknowledge(@tags[1])
           assert_equal 2, @in_flight.flush(0)
@@ -35,7 +35,7 @@ module Skep
           assert_equal 0, @in_flight.flush(0)
         end
 
-        test "a flush waits for a message that another thread is adding, if it counts it" do
+        test "a flush waits for a message that another thread is adding" do
           results, inside, locking, go = Array.new(4) { Thread::Queue.new }
           adding = Thread.new { add { (inside << true) && go.pop } }
           inside.pop
@@ -55,7 +55,7 @@ module Skep
           flush.join
         end
 
-        test "a slice of a flush is short, and no longer than what is left of the timeout" do
+        test "a flush consists of short slices, none longer than its timeout" do
           add
           assert_equal 1, @in_flight.flush(0.05)
           slices = Array.new(@flushes.size) { @flushes.pop }

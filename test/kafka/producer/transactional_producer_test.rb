@@ -5,8 +5,8 @@ require "kafka/support/kafka_case"
 module Skep
   module Kafka
     class Producer
-      # A transactional source against the mock cluster, which answers transaction requests, with
-      # errors if a test wants that, but returns aborted messages to read_committed consumers, too:
+      # A transactional source against the mock cluster, which answers transaction requests, and
+      # fails them if a test asks for it. It returns aborted messages to read_committed consumers:
       # test/scenario/kafka/each_output_is_written_exactly_once.rb checks what consumers read.
       class TransactionalProducerTest < ::KafkaCase
         # API keys, and error codes.
@@ -17,8 +17,8 @@ module Skep
                          :ILLEGAL_GENERATION, :TRANSACTIONAL_ID_REFUSED, :PRODUCER_FENCED,
                          :REQUEST_TIMED_OUT, :COORDINATOR_LOADING, :GROUP_REFUSED
 
-        # One partition, which is processed at once: for idle ones the metrics ask for offsets, and
-        # these requests would get the errors that are meant for others.
+        # The topic has one partition, which is processed at once. For an idle partition the metrics
+        # query offsets, and these requests would get the errors that a test sets.
         def setup
           super
           broker(orders: 1, out: 1, dead: 1)
@@ -33,17 +33,17 @@ module Skep
             next unless message.offset.zero?
 
             go.close if (there << true).size == 2
-            go.pop # else one thread might do it all
+            go.pop # otherwise one thread might process both partitions
           end
 
           assert_equal (0...40).map(&:to_s), payloads_of("out", 40).sort_by(&:to_i)
           host = Socket.gethostname
           assert_equal ["test-#{host}-0-1", "test-#{host}-0-2"],
                        Array.new(ids.size) { ids.pop }.uniq.sort
-          assert_empty again("pairs")
+          assert_empty redelivered("pairs")
         end
 
-        test "messages behind the control record of a transaction are read" do
+        test "reads messages after the control record of a transaction" do
           %w[one two].each do |text|
             feed("orders", [["k", text, 0]])
             pass_on(1)
@@ -52,7 +52,7 @@ module Skep
           assert_equal %w[one two], payloads_of("out", 2)
         end
 
-        test "a batch whose offset the group rejects is tried again" do
+        test "a batch whose offset the group rejects is retried" do
           feed("orders", [["k", "one", 0]])
           @broker.fail_next(TXN_OFFSET_COMMIT, ILLEGAL_GENERATION)
           events = pass_on(2)
@@ -60,7 +60,7 @@ module Skep
           assert_match(/The transaction failed at send_offsets_to_transaction \(.*generation/,
                        named(events, "handler_failed").first[:error])
           assert_equal [1], named(events, "processed").map { |facts| facts[:number] }
-          assert_empty again
+          assert_empty redelivered
         end
 
         test "a call with a retriable error is repeated" do
@@ -81,7 +81,7 @@ module Skep
           assert_equal "test-#{Socket.gethostname}-0-0", taken[:transactional_id]
           assert_match(/\A#{Regexp.escape(taken[:transactional_id])}-\h{8}\z/, taken[:now])
           assert_equal 1, named(events, "handler_failed").size
-          assert_empty again
+          assert_empty redelivered
         end
 
         test "a committed batch isn't processed again although its commit seemed to fail" do
@@ -98,7 +98,7 @@ module Skep
           assert_equal %w[one two], tries
           assert_equal 1, named(events, "kafka_transactional_id_taken").size
           assert_empty named(events, "handler_failed")
-          assert_empty again
+          assert_empty redelivered
         end
 
         test "a transaction that may be committed isn't aborted at the stop" do
@@ -113,7 +113,7 @@ module Skep
           end
 
           assert_equal 1, named(events, "handler_failed").size
-          assert_empty again
+          assert_empty redelivered
         end
 
         test "a mark fails if its transaction can't begin while the node stops" do
@@ -132,7 +132,7 @@ module Skep
           assert_equal [TransactionFailed], errors.map(&:class)
         end
 
-        test "a mark commits a transaction, and a later failure is tried again from there" do
+        test "a mark commits a transaction, and a later failure is retried from there" do
           feed("orders", (0...3).map { |n| ["k", n.to_s, 0] })
           tries = []
           play({ transactional: true }) do |batch, node|
@@ -147,10 +147,10 @@ module Skep
           end
 
           assert_equal [%w[0 1 2], %w[1 2]], tries
-          assert_empty again
+          assert_empty redelivered
         end
 
-        test "a mark holds although the next transaction can't begin" do
+        test "a mark is kept although the next transaction can't begin" do
           feed("orders", (0...2).map { |n| ["k", n.to_s, 0] })
           tries = []
           events = play({ transactional: true }) do |batch, node|
@@ -166,14 +166,14 @@ module Skep
           assert_match(/begin_transaction/, named(events, "handler_failed").first[:error])
         end
 
-        test "a batch whose handler raises is tried again" do
+        test "a batch whose handler raises is retried" do
           feed("orders", [["k", "one", 0]])
           tries = 0
           events = pass_on(2) { raise IOError, "the disk is away" if (tries += 1) == 1 }
 
           assert_equal ["IOError: the disk is away"],
                        named(events, "handler_failed").map { |facts| facts[:error] }
-          assert_empty again
+          assert_empty redelivered
         end
 
         test "a handler that raises before its output is acknowledged gets another producer" do
@@ -190,7 +190,7 @@ module Skep
           end
 
           assert_equal 2, producers.uniq.size
-          assert_empty again
+          assert_empty redelivered
         end
 
         test "a batch whose output is too large becomes a dead letter" do
@@ -204,7 +204,7 @@ module Skep
 
           assert_match(/too large/, named(events, "dead_lettered").first[:error])
           assert_equal %w[large], payloads_of("dead", 1)
-          assert_equal %w[two], again - %w[one]
+          assert_equal %w[two], redelivered - %w[one]
         end
 
         test "only the handler of a batch can produce" do
@@ -216,7 +216,7 @@ module Skep
           assert_match(/while its handler processes a batch/, error.message)
         end
 
-        test "a refused transactional.id raises, and says how to grant it" do
+        test "a refused transactional.id raises an error with the command that grants it" do
           @broker.fail_next(INIT_PRODUCER_ID, TRANSACTIONAL_ID_REFUSED)
           error = assert_raises(AuthorizationError) { pass_on(1) }
           assert_match(/refuses transactional\.id test-.*-0-0 .*--transactional-id/, error.message)
@@ -244,13 +244,13 @@ module Skep
           node.producer.instance_variable_get(:@renewable_producer).producer
         end
 
-        # Drops its client, as after an init_transactions that failed.
+        # Drops the producer's client, as after a failed init_transactions.
         def discard(producer)
           producer.abort_batch
           producer.send(:discard)
         end
 
-        # The next begin_batch fails.
+        # Lets the next begin_batch fail.
         def fail_to_begin(producer)
           producer.define_singleton_method(:begin_batch) do
             singleton_class.remove_method(:begin_batch)

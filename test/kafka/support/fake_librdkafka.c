@@ -1,6 +1,6 @@
 /*
- * What the C of Skep::Kafka::Librdkafka::PartitionQueue calls of librdkafka, over messages that a test pushes: those
- * that no broker can be brought to send, and a count of what was never given back.
+ * The functions of librdkafka that the C extension of Skep::Kafka::Librdkafka::PartitionQueue calls. A test pushes the
+ * messages, among them some that no broker sends. `live` is the number of messages that are not destroyed.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static struct message *waiting[MOST];
 static int first, last;
 int live;
 
-/* Sizes below 0: there is none. */
+/* A size below 0 stands for no payload, or no key. */
 struct message *
 push(int err, long payload_size, long key_size)
 {
@@ -72,7 +72,7 @@ rd_kafka_message_timestamp(const struct message *message, int *type)
     return message->offset == 1 ? -1 : 1234567890123;
 }
 
-/* Those of offset 2 can't be read. */
+/* The headers of the message at offset 2 can't be read. */
 int
 rd_kafka_message_headers(const struct message *message, void **headers)
 {

@@ -20,12 +20,12 @@ class FakeNode
   end
 
   attr_writer :time_left # once it stops
-  attr_reader :id, :swarm, :mold, :crash_suspects, :given_out
+  attr_reader :id, :swarm, :mold, :crash_suspects, :last_item
 
-  # suspects: as a supervisor would report them.
+  # suspects: as a supervisor reports them.
   def initialize(id: 0, swarm: "test", suspects: [], &on_event)
     @id = id
-    receiver = ->(*said) { @on_event.call(*said) }
+    receiver = ->(*event) { @on_event.call(*event) }
     @crash_suspects = Skep::Swarm::Processes::KnownSuspects.new(suspects, report: receiver)
     @swarm = swarm
     @mold = 0
@@ -38,7 +38,7 @@ class FakeNode
   def thread(thread) = thread.zero? ? self : ThreadNode.new(self, thread)
   def assigned!(assigned = true, **facts) = report("assigned", assigned:, **facts)
   def beat = nil
-  def current_item(number) = @given_out = number
+  def current_item(number) = @last_item = number
   def busy(for:) = yield # rubocop:disable Lint/UnusedMethodArgument -- as the real one
   def event(name, level: :info, **facts) = report(name.to_s, level:, **facts)
   def in_flight(text, thread: 0) = report("in_flight", text:, thread:)
@@ -85,4 +85,4 @@ class FakeNode
   def report(name, **facts) = @on_event.call(name, facts)
 end
 Fakes.stands_for FakeNode, "Skep::Swarm::Node",
-                 controls: %i[given_out time_left= stop! quiet! close]
+                 controls: %i[last_item time_left= stop! quiet! close]

@@ -13,8 +13,8 @@ class KafkaCase < Skep::TestCase
   SECONDS = 15
   private_constant :SECONDS
 
-  # A source in a process of its own. What it does comes over a pipe, a line each; what its handler
-  # did goes into a file, a line a message, which outlives a kill.
+  # A source in its own process. It writes its events into a pipe, and handled messages into a file,
+  # one a line. The file remains after a kill.
   class Member
     attr_reader :pid
 
@@ -28,7 +28,7 @@ class KafkaCase < Skep::TestCase
       end
     end
 
-    # Waits for something of that name that satisfies the block; its facts.
+    # Waits for an event of that name for which the block is true. Returns its facts.
     def await(name, seconds = SECONDS)
       seconds = Patience.of(seconds)
       by = @test.deadline(seconds)
@@ -40,10 +40,10 @@ class KafkaCase < Skep::TestCase
         @lines << JSON.parse(@reader.readline)
       end
     rescue EOFError, Processes::TooLate => e
-      raise "#{e.class} in the wait for #{name}; heard: #{@lines.last(10)}"
+      raise "#{e.class} in the wait for #{name}; received: #{@lines.last(10)}"
     end
 
-    # Ends it and gives its status.
+    # Sends the process a signal, and returns its exit status.
     def signal(name)
       Process.kill(name, pid)
       wait
@@ -62,11 +62,11 @@ class KafkaCase < Skep::TestCase
 
   def self.shares = :broker
 
-  # Before Leaks lists what is there.
+  # The broker starts before Leaks lists the descriptors and children.
   def before_setup
     SharedBroker.start
     super
-  rescue Skep::Kafka::MissingGem => e # without a compiler the gem can't be had
+  rescue Skep::Kafka::MissingGem => e # the gem can't be installed without a compiler
     super
     missing e.message
   end
@@ -80,7 +80,7 @@ class KafkaCase < Skep::TestCase
       retry_for: nil, **more }
   end
 
-  # Writes [key, payload, partition] into a topic, for each partition in one piece.
+  # Writes items of [key, payload, partition] into a topic, those of a partition together.
   def feed(topic, items, headers: nil)
     pile = Skep::Kafka::Pile.new(@broker.bootstrap_servers)
     pile.write(topic, items, headers:)
@@ -101,18 +101,18 @@ class KafkaCase < Skep::TestCase
     events
   end
 
-  # So many payloads of a topic.
+  # Returns the payloads of a topic, at least so many.
   def payloads_of(topic, count)
     found = []
-    play({ topics: topic, group: "verdict" }) do |batch, node|
+    play({ topics: topic, group: "checker" }) do |batch, node|
       found.concat(batch.payloads)
       node.stop! if found.size >= count
     end
     found
   end
 
-  # What comes once more: nothing but the message that is added for it.
-  def again(topic = "orders")
+  # Returns what the group receives now, without the message that this method adds.
+  def redelivered(topic = "orders")
     feed(topic, [["k", "last", 0]])
     found = []
     play({ topics: topic }) { |batch, node| found.concat(batch.payloads) && node.stop! }

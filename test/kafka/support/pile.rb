@@ -4,22 +4,22 @@ require "skep/kafka"
 
 module Skep
   module Kafka
-    # Writes messages in one piece: those of a partition are read together, however
-    # late a thread may be. None is sent before all of them are here and have their partition.
+    # Writes the messages of each partition in one batch, so that a consumer reads them together. It
+    # sends none before all are produced and have their partition.
     #
     #   pile = Pile.new(broker.bootstrap_servers)
-    #   pile.write("orders", [["key", "payload", 0]])    # when all have arrived
+    #   pile.write("orders", [["key", "payload", 0]])    # returns when all have arrived
     #   pile.close
     class Pile < Producer::SyncProducer
       SECONDS = 30
-      TURN_MS = 10 # librdkafka waits so long for what we are to take note of
+      TURN_MS = 10 # librdkafka waits so long before `poll` can handle delivery reports
       private_constant :SECONDS, :TURN_MS
 
       def initialize(brokers)
         super({ "bootstrap.servers" => brokers, "linger.ms" => "60000" })
       end
 
-      # Items are [key, payload, partition]; the last of these may be missing.
+      # Items are [key, payload, partition]; the partition may be missing.
       def write(topic, items, headers: nil)
         arrived = delivered + items.size
         items.each { |key, payload, partition| put(topic, key, payload, headers, partition:) }
@@ -31,7 +31,7 @@ module Skep
 
       private
 
-      # Once its partitions are known, its messages have theirs.
+      # Queries the topic's partitions: librdkafka assigns them to the messages then.
       def find(topic)
         topics = Librdkafka::MetadataQuery.new(self, [topic]).tap(&:start)
         topics.io.wait_readable(SECONDS)
@@ -39,9 +39,9 @@ module Skep
         topics&.close
       end
 
-      # A writer's flush would wait for the linger.
-      def send_all(by)
-        until waiting.zero? || OS.now > by
+      # SyncProducer#flush would wait for linger.ms.
+      def send_all(deadline)
+        until waiting.zero? || OS.now > deadline
           Librdkafka::Bindings.flush(handle, TURN_MS)
           poll
         end

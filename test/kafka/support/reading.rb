@@ -4,7 +4,7 @@ require "kafka/support/kafka_case"
 
 module Skep
   module Kafka
-    # A consumer that has one partition, and the reader of its queue, without a source around them.
+    # A consumer with one partition, and the partition's queue, without a source.
     class Reading
       attr_reader :consumer, :queue
 
@@ -17,7 +17,7 @@ module Skep
         Librdkafka::TopicPartitionList.make([["orders", 0, offset]]) { |list| @consumer.assign(list) }
       end
 
-      # The messages that come next, so many at least; errors are collected.
+      # Returns the next messages, at least so many.
       def take(count, limit: 100)
         message_sets = []
         until message_sets.sum(&:size) >= count
@@ -28,7 +28,7 @@ module Skep
         Librdkafka::MessageSet.join(message_sets.reject(&:empty?))
       end
 
-      # The first error.
+      # Returns the first error.
       def error
         loop do
           _, errors, taken = read(100)

@@ -2,17 +2,17 @@
 
 require "skep/kafka"
 
-# One embedded broker for the tests of this process that need one, until a test comes that doesn't
-# (which may wait for all children): a start takes 0.3 s, and emptying it a millisecond.
+# One embedded broker for all tests of this process that need one: a start takes 0.3 s, a reset one
+# millisecond. It stops before a test that needs none, because that may wait for all children.
 module SharedBroker
   class << self
-    # Starts it, unless it runs. Raises MissingGem.
+    # Starts the broker, unless it runs. Raises MissingGem.
     def start
       running? or @broker = Skep::Kafka::EmbeddedBroker.start
       @owner = Process.pid
     end
 
-    # Returns it, with only these topics and no message.
+    # Returns the broker, with only these topics and no message.
     def with(topics)
       @broker.reset(topics:)
       @broker
@@ -25,7 +25,7 @@ module SharedBroker
 
     private
 
-    # A test may have stopped it, and a forked process has none yet.
+    # A test may have stopped the broker, and a forked process has none.
     def running? = @broker&.pid && @owner == Process.pid
   end
 end

@@ -11,14 +11,14 @@ class KafkaTestingFakesTest < Skep::TestCase
 
   Kafka = Skep::Kafka
   Testing = Kafka::Testing
-  # Only NodeMain calls it.
+  # Only NodeMain calls this.
   NOT_OF_NODE = %i[leave].freeze
   # What a source calls beyond the public methods.
   OF_NODE = %i[__lend].freeze
   # Only the group member calls them, which a test run doesn't have.
   NOT_OF_PRODUCERS = %i[init_transactions close].freeze
   # The folders whose code runs in a test run.
-  RUN = "lib/skep/kafka/{processing,failure,metrics}/**/*.rb"
+  RUN = "lib/skep/kafka/{database_offsets,processing/**/*,failure/**/*,metrics/**/*}.rb"
   private_constant :Kafka, :Testing, :NOT_OF_NODE, :OF_NODE, :NOT_OF_PRODUCERS, :RUN
 
   test "FakeNode has the public methods of Node" do

@@ -14,29 +14,29 @@ class PollerTest < Skep::TestCase
     [@poller, @r, @w].each(&:close)
   end
 
-  test "says by their tokens which ios are ready" do
+  test "wait returns the token of each IO that is ready" do
     @poller.add(@r, :reader).add(@w, :writer, read: false, write: true)
     assert_equal [[:writer, false, true]], @poller.wait(1)
     @w.write(".")
     assert_equal [[:reader, true, false], [:writer, false, true]], @poller.wait(1).sort
   end
 
-  test "says nothing at the deadline" do
+  test "wait returns no token at the deadline" do
     @poller.add(@r, :reader)
     assert_takes(0.05, most: 0.5) { assert_equal [], @poller.wait(0.05) }
     assert_equal [], @poller.wait(0)
     assert_equal [], @poller.wait(-1)
   end
 
-  # A storm of signals may keep the fallback from its look where it has no time (ReadyNow).
-  test "is never told by a signal that what is ready isn't" do
+  # Without a timeout, constant signals may keep the fallback from checking the IO (ReadyNow).
+  test "wait returns a ready IO although signals arrive all the time" do
     @w.write(".")
     @poller.add(@r, :reader)
     seconds = Skep::OS.native? ? 0 : 1
-    stormed { 20_000.times { assert_equal [[:reader, true, false]], @poller.wait(seconds) } }
+    under_signals { 20_000.times { assert_equal [[:reader, true, false]], @poller.wait(seconds) } }
   end
 
-  test "says both of an io that is readable and writable" do
+  test "reports an IO that is readable and writable as both" do
     left, right = UNIXSocket.pair
     @poller.add(left, :left, write: true)
     right.write(".")
@@ -45,7 +45,7 @@ class PollerTest < Skep::TestCase
     [left, right].each(&:close)
   end
 
-  test "changes its mind about tokens and interests" do
+  test "modify changes the token and what the IO is watched for" do
     @w.write(".")
     @poller.add(@r, :old)
     @poller.modify(@r, :new, read: true, write: false)
@@ -56,25 +56,25 @@ class PollerTest < Skep::TestCase
     assert_equal [[:again, true, false]], @poller.wait(1)
   end
 
-  test "wakes nobody for an io of no interest, even at a hangup" do
+  test "doesn't report an IO that is watched for nothing, even after a hangup" do
     @poller.add(@r, :reader, read: false)
     @w.close
     assert_equal [], @poller.wait(0)
   end
 
-  test "counts a hangup as readable" do
+  test "reports a hangup as readable" do
     @poller.add(@r, :reader)
     @w.close
     assert_equal [[:reader, true, false]], @poller.wait(1)
   end
 
-  test "counts a lost reader as writable" do
+  test "reports a pipe without a reader as writable" do
     @poller.add(@w, :writer, read: false, write: true)
     @r.close
     assert_equal [[:writer, false, true]], @poller.wait(1)
   end
 
-  test "forgets what is removed" do
+  test "doesn't report a removed IO until it is added again" do
     @w.write(".")
     @poller.add(@r, :reader).remove(@r).remove(@r)
     assert_equal [], @poller.wait(0)
@@ -82,14 +82,14 @@ class PollerTest < Skep::TestCase
     assert_equal [[:again, true, false]], @poller.add(@r, :again).wait(1)
   end
 
-  test "refuses an io twice, and to change an unknown one" do
+  test "add raises for an IO that it has, modify for one that it hasn't" do
     @poller.add(@r, :reader)
     assert_raises(ArgumentError) { @poller.add(@r, :other) }
     assert_raises(ArgumentError) { @poller.modify(@w, :other, read: true, write: false) }
     assert_equal 1, @poller.size
   end
 
-  test "takes whatever has an io" do
+  test "watches an object with to_io, such as a pidfd" do
     pidfd = Skep.pidfd(pid = fork { exit!(0) })
     @poller.add(pidfd, :child)
     assert_equal [[:child, true, false]], @poller.wait(10)
@@ -99,7 +99,7 @@ class PollerTest < Skep::TestCase
     pidfd.close
   end
 
-  test "survives an io closed without being removed, which a forked child keeps open" do
+  test "drops an IO that was closed before its removal and that a child keeps open" do
     gate, release = IO.pipe
     pid = fork { release.close || (gate.read && exit!) }
     @poller.add(@r, :gone)
@@ -107,13 +107,13 @@ class PollerTest < Skep::TestCase
     @r.close
     assert_equal [], @poller.wait(0)
     assert_equal 0, @poller.size
-    assert_equal [], @poller.wait(0.01), "it doesn't tell of it again"
+    assert_equal [], @poller.wait(0.01), "the closed IO is reported again"
     release.close
     Process.wait(pid)
     gate.close
   end
 
-  test "isn't changed by a forked child's copy" do
+  test "a forked child's changes don't affect its parent" do
     @poller.add(@r, :reader)
     pid, = in_child do
       @poller.remove(@r)
@@ -125,17 +125,17 @@ class PollerTest < Skep::TestCase
     assert_equal [[:reader, true, false]], @poller.wait(1)
   end
 
-  test "tells of hundreds at once, all of them in the end" do
+  test "reports each of 150 ready IOs in one of several waits" do
     pipes = Array.new(150) { IO.pipe }
     pipes.each_with_index { |(r, w), n| @poller.add(r, n) && w.write(".") }
-    told = []
-    told |= @poller.wait(1).map(&:first) until told.size == 150
-    assert_equal (0...150).to_a, told.sort
+    reported = []
+    reported |= @poller.wait(1).map(&:first) until reported.size == 150
+    assert_equal (0...150).to_a, reported.sort
     pipes.each { |r, _w| @poller.remove(r) }
     pipes.flatten.each(&:close)
   end
 
-  test "lets other threads run while it waits, and is interrupted by them" do
+  test "other threads run during a wait, and can interrupt it" do
     @poller.add(@r, :reader)
     begins = Queue.new
     thread = Thread.new do
@@ -146,7 +146,7 @@ class PollerTest < Skep::TestCase
     assert thread.join(10)
   end
 
-  test "is closed once, twice is fine, and of no use then" do
+  test "close may be called twice, and other methods raise IOError afterwards" do
     @poller.add(@r, :reader)
     2.times { assert_nil @poller.close }
     assert_predicate @poller, :closed?

@@ -13,7 +13,7 @@ class LoopTimersTest < Skep::TestCase
     @loop.close
   end
 
-  test "runs timers by deadline, not by the order they were made in" do
+  test "runs timers by deadline, not in the order in which they were added" do
     now = Skep::OS.now
     @loop.at(now + 0.02) { @calls << :second }
     @loop.at(now + 0.01) { @calls << :first }
@@ -22,7 +22,7 @@ class LoopTimersTest < Skep::TestCase
     assert_equal %i[first second], @calls
   end
 
-  test "runs timers of one deadline in the order they were made in" do
+  test "runs timers of one deadline in the order in which they were added" do
     deadline = Skep::OS.now
     5.times { |n| @loop.at(deadline) { @calls << n } }
     @loop.turn
@@ -36,18 +36,18 @@ class LoopTimersTest < Skep::TestCase
     refute_predicate timer, :pending?
   end
 
-  test "runs one early, but not too early, where it is awake for another" do
-    said = []
-    @loop.after(60, early: 30) { said << :not_yet }
-    @loop.after(60, early: 60) { said << :early }
-    @loop.after(59, early: 59) { said << :before_it }
-    @loop.after(0) { said << :due }
+  test "runs a timer up to `early` seconds ahead if another timer is due" do
+    ran = []
+    @loop.after(60, early: 30) { ran << :not_yet }
+    @loop.after(60, early: 60) { ran << :early }
+    @loop.after(59, early: 59) { ran << :before_it }
+    @loop.after(0) { ran << :due }
     @loop.turn(5)
-    assert_equal %i[due before_it early], said
+    assert_equal %i[due before_it early], ran
     assert_match(/timers=1/, @loop.inspect)
   end
 
-  test "isn't woken by one that may be early, and runs it once" do
+  test "runs an early: timer at its deadline if no other is due, and once" do
     timer = @loop.after(0.05, early: 0.04) { @calls << Skep::OS.now }
     @loop.turn
     assert_operator @calls.first, :>=, timer.deadline
@@ -55,14 +55,14 @@ class LoopTimersTest < Skep::TestCase
     assert_equal 1, @calls.size
   end
 
-  test "leaves for the next turn what may be early and was made in this one" do
-    said = []
-    again = -> { @loop.after(60, early: 60) { said << again.call } }
+  test "runs an early: timer that was added in a turn in the next turn" do
+    ran = []
+    again = -> { @loop.after(60, early: 60) { ran << again.call } }
     again.call
-    2.times { |index| @loop.turn(0).then { assert_equal index + 1, said.size } }
+    2.times { |index| @loop.turn(0).then { assert_equal index + 1, ran.size } }
   end
 
-  test "doesn't run what was cancelled earlier in the same turn" do
+  test "doesn't run a timer that was cancelled earlier in the same turn" do
     later = nil
     @loop.at(1) { later.cancel }
     later = @loop.at(2) { @calls << :later }
@@ -79,7 +79,7 @@ class LoopTimersTest < Skep::TestCase
     assert_empty @calls
   end
 
-  test "keeps what a block makes for the next turn" do
+  test "runs a timer that a block adds in the next turn" do
     @loop.after(0) { @loop.after(0) { @calls << :made } }
     @loop.turn(1)
     assert_empty @calls

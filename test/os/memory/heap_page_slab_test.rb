@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/os"
 
-# Each in a program of its own: what is installed stays.
+# Each test runs a program of its own, because the slab stays installed.
 class HeapPageSlabTest < Skep::TestCase
   BUILD = <<~RUBY
     def build(count) = Array.new(count) { |n| ["text \#{n}", n.to_s * 3] }
@@ -12,18 +12,18 @@ class HeapPageSlabTest < Skep::TestCase
   RUBY
   private_constant :BUILD
 
-  test "isn't there unless it is asked for" do
+  test "isn't installed without skep/reshare" do
     assert_equal "false 0 0", program(<<~RUBY, first: "skep/os")
       print HeapPageSlab.installed?, " ", HeapPageSlab.records, " ", HeapPageSlab.share && HeapPageSlab.shared_bytes
     RUBY
   end
 
-  test "says why not, on the fallbacks" do
-    told = program("print HeapPageSlab.share", env: { "SKEP_PURE" => "1" })
-    assert_equal "it needs skep's C extension", told
+  test "share returns the reason why not, on the fallback" do
+    reason = program("print HeapPageSlab.share", env: { "SKEP_PURE" => "1" })
+    assert_equal "it needs skep's C extension", reason
   end
 
-  test "keeps the records of all heap pages made from then on" do
+  test "has the records of all heap pages that Ruby allocates from then on" do
     native
     assert_equal "true true", program(<<~RUBY)
       before, had = pages, HeapPageSlab.records
@@ -32,7 +32,7 @@ class HeapPageSlabTest < Skep::TestCase
     RUBY
   end
 
-  test "reuses the room of heap pages that Ruby lets go" do
+  test "reuses the records of heap pages that Ruby frees" do
     native
     assert_equal "true", program(<<~RUBY)
       3.times { build(100_000) && GC.start }
@@ -42,7 +42,7 @@ class HeapPageSlabTest < Skep::TestCase
     RUBY
   end
 
-  test "gives back to its parent what a collection in the child left as it was" do
+  test "a collection in a child shares the pages again that it left unchanged" do
     native
     assert_equal "nil true true true", program(<<~RUBY)
       kept = build(200_000)
@@ -59,7 +59,7 @@ class HeapPageSlabTest < Skep::TestCase
     RUBY
   end
 
-  test "gives back in a child that may not look at its own page map, too" do
+  test "shares pages again in a child that can't read its own page map, too" do
     native
     assert_equal "true", program(<<~RUBY)
       require "fiddle"
@@ -76,34 +76,34 @@ class HeapPageSlabTest < Skep::TestCase
     RUBY
   end
 
-  test "lets a file be shared again, and what was forked before goes on" do
+  test "share may be called again, and children forked before keep working" do
     native
     assert_equal "true true", program(<<~RUBY)
       kept = build(100_000)
       2.times do
         HeapPageSlab.share
-        asked, asks = IO.pipe
-        pid = fork { asks.close && asked.read && GC.start && GC.verify_internal_consistency }
-        asked.close
+        reader, writer = IO.pipe
+        pid = fork { writer.close && reader.read && GC.start && GC.verify_internal_consistency }
+        reader.close
         kept << build(50_000)
         GC.start
         HeapPageSlab.share
-        asks.close
+        writer.close
         print Process.wait2(pid).last.success?, " "
       end
     RUBY
   end
 
-  test "refuses a heap that was made large before" do
+  test "install refuses a heap whose pages were allocated beforehand" do
     native
-    skip "Ruby 3.1 alone makes heap pages beforehand" if RUBY_VERSION >= "3.2"
+    skip "only Ruby 3.1 allocates heap pages beforehand" if RUBY_VERSION >= "3.2"
     slots = { "RUBY_GC_HEAP_INIT_SLOTS" => "1000000" }
-    told = program("print HeapPageSlab.install", env: slots,
+    reason = program("print HeapPageSlab.install", env: slots,
                                                  warnings: /\ARUBY_GC_HEAP_INIT_SLOTS.*\n\z/)
-    assert_match(/given its pages beforehand/, told)
+    assert_match(/given its pages beforehand/, reason)
   end
 
-  test "refuses to share while there are Ractors" do
+  test "share refuses while there are Ractors" do
     native
     assert_match(/there (?:are|was a) Ractor/, program(<<~RUBY, warnings: /Ractor is experimental/))
       ractor = Ractor.new { Ractor.receive }
@@ -115,7 +115,7 @@ class HeapPageSlabTest < Skep::TestCase
   private
 
   def native
-    skip "it takes the C" unless Skep::OS.native?
+    skip "it needs the C extension" unless Skep::OS.native?
     skip "the sanitizer has its own malloc" if ENV["LD_PRELOAD"]&.include?("asan")
   end
 

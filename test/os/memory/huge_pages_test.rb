@@ -7,15 +7,15 @@ class HugePagesTest < Skep::TestCase
   HugePages = Skep::OS::Memory::HugePages
   private_constant :HugePages
 
-  test "says why nothing could be done" do
-    skip "it can be done" if HugePages.supported?
+  test "the report has the reason why nothing was done" do
+    skip "huge pages are supported here" if HugePages.supported?
     report = HugePages.collapse
     assert_equal [0, 0], [report.pages, report.bytes]
     assert_match(/huge pages need/, report.skipped)
   end
 
-  test "collapses the heap, leaves its content and the settings alone, and hardly grows" do
-    skip "it takes the C and Linux 6.1" unless HugePages.supported?
+  test "collapse keeps the heap's content and the settings, and hardly adds memory" do
+    skip "it needs the C extension and Linux 6.1" unless HugePages.supported?
     skip "the sanitizer forbids huge pages in its heap" if ENV["LD_PRELOAD"]&.include?("asan")
     pid, reader = in_child do |writer|
       settings = thp

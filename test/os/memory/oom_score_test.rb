@@ -7,8 +7,8 @@ class OomScoreTest < Skep::TestCase
   OomScore = Skep::OS::Memory::OomScore
   private_constant :OomScore
 
-  test "can be raised, and is handed on to children" do
-    skip "this system has none" unless OomScore.adjustment
+  test "a raised adjustment is inherited by children" do
+    skip "this system has no OOM score" unless OomScore.adjustment
     before = OomScore.adjustment
     pid, reader = in_child do |writer|
       OomScore.adjustment = before + 7
@@ -18,8 +18,8 @@ class OomScoreTest < Skep::TestCase
     Process.wait(pid)
   end
 
-  test "has an end" do
-    skip "this system has none" unless OomScore.adjustment
+  test "adjustment is 1000 at most" do
+    skip "this system has no OOM score" unless OomScore.adjustment
     pid, reader = in_child do |writer|
       OomScore.adjustment = 5_000
       writer.print OomScore.adjustment

@@ -7,14 +7,14 @@ class StatmTest < Skep::TestCase
   Statm = Skep::OS::Memory::Statm
   private_constant :Statm
 
-  test "is never less than what is private" do
+  test "rss is at least the private memory" do
     statm = Statm.of
     assert_operator statm.rss, :>=, Skep::OS::Memory.of.uss
     assert_operator statm.anonymous, :<, statm.rss
   end
 
-  # In a process of its own: here the C library, or a collection, may have room for it already.
-  test "grows by what is made" do
+  # In a process of its own: in this one the heap may have room already.
+  test "rss and anonymous grow with new memory" do
     out, err, status = run_program(<<~RUBY)
       require "skep/os"
       GC.disable
@@ -27,19 +27,19 @@ class StatmTest < Skep::TestCase
     out.lines.map(&:to_i).first(2).each { |grown| assert_operator grown, :>=, 56 << 20 }
   end
 
-  test "isn't moved by a write that makes a shared page private" do
+  test "a write that makes a shared page private doesn't change anonymous" do
     ballast = "x" * (32 << 20)
     pid, reader = in_child do |writer|
       before = Statm.of.anonymous
       (0...ballast.bytesize).step(4096) { |at| ballast.setbyte(at, 121) }
       writer.puts Statm.of.anonymous - before
     end
-    # The same count again when the pages were private, so 16 MB is far from either.
+    # If the private pages counted, it would be 32 MB more.
     assert_operator wait_readable(reader).gets.to_i, :<, 16 << 20
     Process.wait(pid)
   end
 
-  test "knows nothing of the dead, reaped or not" do
+  test "returns nil for a dead process, reaped or not" do
     pid, reader = in_child { nil }
     wait_readable(reader).read
     pidfd = Skep.pidfd(pid)

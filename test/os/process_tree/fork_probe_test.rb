@@ -7,10 +7,10 @@ class ForkProbeTest < Skep::TestCase
   NOBODY = 65_534
   private_constant :NOBODY
 
-  test "says yes, and leaves no child and no signal" do
+  test "check returns true, and leaves no child and no SIGCHLD" do
     pid, reader = in_child do |writer|
       trap(:CHLD) { writer.write("SIGCHLD") }
-      100.times { raise "no" unless Skep::OS::ProcessTree::ForkProbe.check }
+      100.times { raise "it returned false" unless Skep::OS::ProcessTree::ForkProbe.check }
       Process.wait
     rescue Errno::ECHILD
       writer.write("alone")
@@ -20,13 +20,13 @@ class ForkProbeTest < Skep::TestCase
     Process.wait(pid)
   end
 
-  test "raises at once where no process is to be had" do
-    skip "it takes the C" unless Skep::OS.native?
+  test "check raises EAGAIN at once if the process limit is reached" do
+    skip "it needs the C extension" unless Skep::OS.native?
     pid, reader = in_child do |writer|
       Process::UID.change_privilege(NOBODY) if Process.uid.zero?
       Process.setrlimit(:NPROC, 0)
       Skep::OS::ProcessTree::ForkProbe.check
-      writer.write("another process was to be had")
+      writer.write("check returned")
     rescue Errno::EAGAIN => e
       writer.write(e.message)
     end

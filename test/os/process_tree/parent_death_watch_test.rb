@@ -16,36 +16,36 @@ class ParentDeathWatchTest < Skep::TestCase
   RUBY
   private_constant :ParentDeathWatch, :STUCK
 
-  test "ties nobody in the fallback, and says so" do
-    skip "the C does it" if Skep::OS.native?
+  test "the fallback watches nothing, and returns false" do
+    skip "the C extension supports it" if Skep::OS.native?
     assert_equal [false, false, false],
                  [ParentDeathWatch.watch(Process.ppid, seconds: 0), ParentDeathWatch.renew,
                   ParentDeathWatch.watching?]
   end
 
-  test "ends an orphan, whatever it does" do
-    skip "it takes the C" unless Skep::OS.native?
-    { "waits" => "IO.select(nil)", "is stuck in Ruby" => "loop {}", "is stuck in C" => STUCK,
-      "is stopped" => "Process.kill(:STOP, $$)" }.each do |what, deed|
-      assert_equal "", orphan("tied", deed), "it #{what}"
+  test "ends an orphan that waits, loops, blocks in C or is stopped" do
+    skip "it needs the C extension" unless Skep::OS.native?
+    { "waits" => "IO.select(nil)", "loops in Ruby" => "loop {}", "blocks in C" => STUCK,
+      "is stopped" => "Process.kill(:STOP, $$)" }.each do |state, code|
+      assert_equal "", orphan("watched", code), "it #{state}"
     end
   end
 
-  test "gives an orphan its time" do
-    skip "it takes the C" unless Skep::OS.native?
+  test "lets an orphan finish within `seconds`" do
+    skip "it needs the C extension" unless Skep::OS.native?
     work = 'IO.select(nil, nil, nil, 0.05) until Process.ppid != parent; print "finished"'
     watch = "Skep::OS::ProcessTree::ParentDeathWatch.watch(parent, seconds: 30)"
     assert_equal "finished", orphan(watch, work)
   end
 
-  test "ends what an orphan has started with it" do
-    skip "it takes the C" unless Skep::OS.native?
+  test "ends the processes that an orphan has started, too" do
+    skip "it needs the C extension" unless Skep::OS.native?
     work = 'system("sleep infinity & sleep infinity")'
-    assert_equal "", orphan("Process.setpgid(0, 0); tied", work)
+    assert_equal "", orphan("Process.setpgid(0, 0); watched", work)
   end
 
-  test "leaves those alone who have a parent of the family" do
-    skip "it takes the C" unless Skep::OS.native?
+  test "doesn't end a process whose new parent is the given subreaper" do
+    skip "it needs the C extension" unless Skep::OS.native?
     out, err, = run_program(<<~RUBY)
       require "skep/os"
       Skep::OS::ProcessTree::Prctl.subreaper!
@@ -71,27 +71,27 @@ class ParentDeathWatchTest < Skep::TestCase
     assert_equal ["7", ""], [out, err]
   end
 
-  test "takes no SIGCONT for an orphan's, and hands it on" do
-    skip "it takes the C" unless Skep::OS.native?
+  test "ignores other SIGCONTs, and calls the handler that was installed before" do
+    skip "it needs the C extension" unless Skep::OS.native?
     out, err, = run_program(<<~RUBY)
       require "skep/os"
-      heard, said = IO.pipe
-      Signal.trap("CONT") { said.write "c" }
+      reader, writer = IO.pipe
+      Signal.trap("CONT") { writer.write "c" }
       Skep::OS::ProcessTree::ParentDeathWatch.watch(Process.ppid, seconds: 0)
-      3.times { Process.kill(:CONT, $$) && print(heard.readpartial(9)) }
-      Signal.trap("CONT") { said.write "d" } # takes the handler away
+      3.times { Process.kill(:CONT, $$) && print(reader.readpartial(9)) }
+      Signal.trap("CONT") { writer.write "d" } # replaces the watch's handler
       Skep::OS::ProcessTree::ParentDeathWatch.renew
       Skep::OS::ProcessTree::ParentDeathWatch.renew
       Process.kill(:CONT, $$)
-      print heard.readpartial(9)
+      print reader.readpartial(9)
       pid = fork { print Skep::OS::ProcessTree::ParentDeathWatch.watching?, Skep::OS::ProcessTree::ParentDeathWatch.renew; Process.kill(:CONT, $$) }
       print Process.wait2(pid).last.exitstatus
     RUBY
     assert_equal ["cccdfalsefalse0", ""], [out, err]
   end
 
-  test "ends one whose family had gone before it was tied" do
-    skip "it takes the C" unless Skep::OS.native?
+  test "ends a process whose parent had ended before the watch" do
+    skip "it needs the C extension" unless Skep::OS.native?
     out, = run_program(<<~RUBY)
       require "skep/os"
       gone = Process.wait2(fork { exit!(0) }).first
@@ -102,27 +102,27 @@ class ParentDeathWatchTest < Skep::TestCase
     assert_equal "", out
   end
 
-  test "is tied again after a change of user" do
-    skip "it takes the C, and root" unless Skep::OS.native? && Process.uid.zero?
-    deed = "require 'fiddle'; Process::UID.change_privilege(65_534); " \
+  test "renew restores the watch after a change of user" do
+    skip "it needs the C extension, and root" unless Skep::OS.native? && Process.uid.zero?
+    code = "require 'fiddle'; Process::UID.change_privilege(65_534); " \
            "Skep::OS::ProcessTree::ParentDeathWatch.renew; #{STUCK}"
-    assert_equal "", orphan("tied", deed)
+    assert_equal "", orphan("watched", code)
   end
 
   private
 
-  # What a process writes whose parent dies once it has said to be tied;
-  # the output's end is the end of all that have it open.
-  def orphan(tie, deed)
+  # Returns what a process writes whose parent exits once the watch has begun. EOF means that all
+  # processes with the output have ended.
+  def orphan(watch, code)
     out, err, = run_program(<<~RUBY)
       require "skep/os"
       parent = Process.pid
-      ready, said = IO.pipe
-      tied = -> { Skep::OS::ProcessTree::ParentDeathWatch.watch(parent, seconds: 0.2) }
+      ready, writer = IO.pipe
+      watched = -> { Skep::OS::ProcessTree::ParentDeathWatch.watch(parent, seconds: 0.2) }
       fork do
-        #{tie.sub("tied", "tied.call")}
-        Thread.new { said.write "t" }.join
-        #{deed}
+        #{watch.sub("watched", "watched.call")}
+        Thread.new { writer.write "t" }.join
+        #{code}
       end
       ready.getc
       exit!(0)

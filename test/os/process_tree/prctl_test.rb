@@ -7,20 +7,20 @@ class PrctlTest < Skep::TestCase
   Prctl = Skep::OS::ProcessTree::Prctl
   private_constant :Prctl
 
-  test "is supported by the C, and by nothing else" do
+  test "is supported by the C extension only" do
     assert_equal Skep::OS.native?, Prctl.supported?
   end
 
-  test "does nothing in the fallback, and says so" do
-    skip "the C does it" if Prctl.supported?
+  test "the fallback changes nothing, and returns false" do
+    skip "the C extension supports it" if Prctl.supported?
     assert_equal [false, false], [Prctl.subreaper!, Prctl.subreaper?]
     assert_equal [false, false], [Prctl.dumpable!, Prctl.dumpable?]
     assert_nil Prctl.parent_death_signal
     refute Prctl.public_send(:parent_death_signal=, :TERM)
   end
 
-  test "makes orphaned descendants ours" do
-    skip "it takes the C" unless Prctl.supported?
+  test "a subreaper becomes the parent of orphaned descendants" do
+    skip "it needs the C extension" unless Prctl.supported?
     pid, reader = in_child do |writer|
       Prctl.subreaper!
       parent = fork { fork { exit!(9) } && exit!(8) }
@@ -31,8 +31,8 @@ class PrctlTest < Skep::TestCase
     Process.wait(pid)
   end
 
-  test "lets a core be dumped of who changed user" do
-    skip "it takes the C, and root" unless Prctl.supported? && Process.uid.zero?
+  test "dumpable! allows core dumps again after a change of user" do
+    skip "it needs the C extension, and root" unless Prctl.supported? && Process.uid.zero?
     pid, reader = in_child do |writer|
       Process::UID.change_privilege(65_534)
       writer.puts [Prctl.dumpable?, Prctl.dumpable!, Prctl.dumpable?].inspect
@@ -41,8 +41,8 @@ class PrctlTest < Skep::TestCase
     Process.wait(pid)
   end
 
-  test "isn't inherited by a forked child" do
-    skip "it takes the C" unless Prctl.supported?
+  test "a forked child inherits no attribute" do
+    skip "it needs the C extension" unless Prctl.supported?
     pid, reader = in_child do |writer|
       Prctl.subreaper!
       Prctl.parent_death_signal = :TERM
@@ -55,8 +55,8 @@ class PrctlTest < Skep::TestCase
     Process.wait(pid)
   end
 
-  test "asks for a signal at the parent's death" do
-    skip "it takes the C" unless Prctl.supported?
+  test "parent_death_signal ends an orphan" do
+    skip "it needs the C extension" unless Prctl.supported?
     pid, reader = in_child do |writer|
       r, w = IO.pipe
       orphan = fork { Prctl.parent_death_signal = "KILL" and w.write(".") and IO.select(nil) }
@@ -64,10 +64,10 @@ class PrctlTest < Skep::TestCase
       writer.puts orphan
     end
     Process.wait(pid)
-    assert_match(/\A\d+\n\z/, wait_readable(reader).read, "the orphan has let go of the pipe")
+    assert_match(/\A\d+\n\z/, wait_readable(reader).read, "the orphan still has the pipe open")
   end
 
-  test "takes signals by number and name, and none" do
+  test "parent_death_signal accepts a number, a name and nil" do
     pid, reader = in_child do |writer|
       [15, :USR1, "SIGKILL", nil].each do |signal|
         Prctl.parent_death_signal = signal

@@ -4,9 +4,9 @@ require "test_helper"
 require "skep/os"
 
 class ProcessGroupTest < Skep::TestCase
-  test "ends all others of the group that we lead, and not us" do
-    skip "it takes the C" unless Skep::OS.native?
-    out, err, status = run_program(<<~RUBY) # it leads one; its output's end is the end of all
+  test "kill_others ends all others of the group that this process leads" do
+    skip "it needs the C extension" unless Skep::OS.native?
+    out, err, status = run_program(<<~RUBY) # it leads a group; EOF means that all have ended
       require "skep/os"
       Signal.trap("CHLD", "IGNORE")
       system("sleep infinity & sleep infinity &")
@@ -16,8 +16,8 @@ class ProcessGroupTest < Skep::TestCase
     assert_equal ["truetrue", "", 3], [out, err, status.exitstatus]
   end
 
-  test "leaves no process of its own behind" do
-    skip "it takes the C" unless Skep::OS.native?
+  test "kill_others leaves no child" do
+    skip "it needs the C extension" unless Skep::OS.native?
     out, = run_program(<<~RUBY)
       require "skep/os"
       Skep::OS::ProcessTree::ProcessGroup.kill_others
@@ -26,7 +26,7 @@ class ProcessGroupTest < Skep::TestCase
     assert_equal "[]", out
   end
 
-  test "does nothing to a group that another leads" do
+  test "kill_others returns false if another process leads the group" do
     pid, reader = in_child { |writer| writer.print Skep::OS::ProcessTree::ProcessGroup.kill_others }
     assert_equal "false", wait_readable(reader).read
     Process.wait(pid)

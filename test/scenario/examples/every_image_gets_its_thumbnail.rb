@@ -3,8 +3,8 @@
 require_relative "scenario"
 require "zlib"
 
-# examples/thumbnails, while nodes are killed: each image has a whole thumbnail with the right
-# colours, and several nodes have made them.
+# examples/thumbnails creates a complete thumbnail with the right colours for each image, while
+# nodes are killed.
 ExampleScenario.play do
   images, width, height = 60, 192, 144
   topics("images" => 8, "images.dead" => 1)
@@ -30,5 +30,5 @@ ExampleScenario.play do
     rows = Zlib.inflate(png[/IDAT(.*)....\0\0\0\0IEND/mn, 1])
     rows == ("\0".b + (colour.pack("C*") * 96)) * 72
   end
-  must("make them right, not #{wrong.first}") { wrong.empty? }
+  must("create correct thumbnails, not #{wrong.first}") { wrong.empty? }
 end

@@ -2,7 +2,7 @@
 
 require_relative "scenario"
 
-# Hangs at its order the first time it meets it.
+# Hangs at the first attempt of one order.
 HARM = <<~RUBY
   #{HANG}
   require_relative "orders_consumer"
@@ -24,8 +24,8 @@ HARM = <<~RUBY
   end)
 RUBY
 
-# examples/karafka_in_a_swarm, while nodes are killed, one is stuck and all are renewed: each order
-# is in the ledger.
+# examples/karafka_in_a_swarm, while nodes are killed, one is stuck and all are restarted: each
+# order is in the ledger.
 ExampleScenario.play do
   orders, partitions = 9_000, 8
   topics("orders" => partitions)
@@ -46,7 +46,7 @@ ExampleScenario.play do
   kill_at(swarm, [1, 1_500]) { entries.call }
   feed("orders", second)
   hung = swarm.await("node_hung")
-  must("name the batch that is stuck, not #{hung["in_flight"]}") do
+  must("name the stuck batch, not #{hung["in_flight"]}") do
     hung["in_flight"].to_s.match?(%r{orders/\d+/\d+-\d+})
   end
   swarm.signal(:USR2)
@@ -56,6 +56,6 @@ ExampleScenario.play do
   stop_well(swarm)
 
   sums = written.call.uniq.sum { |line| Integer(line.split.last) }
-  must("have each of them as it was") { sums == 3 * orders * (orders - 1) / 2 }
-  puts "#{written.call.size - orders} of #{orders} orders came again"
+  must("have the amount of each order") { sums == 3 * orders * (orders - 1) / 2 }
+  puts "#{written.call.size - orders} of #{orders} orders were repeated"
 end

@@ -4,7 +4,7 @@ require_relative "scenario"
 require_relative "../../../examples/json_to_postgres/order_table"
 
 # examples/json_to_postgres, while its nodes are killed and the database restarts and crashes: each
-# order's row is what its newest message says, and only what is no order becomes a dead letter.
+# order's row matches its newest message, and only invalid orders become dead letters.
 ExampleScenario.play do
   orders, partitions = 4_000, 8
   topics("orders" => partitions, "orders.dead" => 1)
@@ -16,8 +16,8 @@ ExampleScenario.play do
       [id.to_s, JSON.generate(order), id % partitions]
     end
   end
-  nobodys = JSON.generate(id: orders, customer: nil, state: "made", cents: 1)
-  broken = [["7", "{", 7], [orders.to_s, nobodys, 0]]
+  invalid = JSON.generate(id: orders, customer: nil, state: "made", cents: 1)
+  broken = [["7", "{", 7], [orders.to_s, invalid, 0]]
   stored = lambda do |state|
     Integer(database.query("SELECT count(*) FROM orders WHERE state = '#{state}'"))
   end
@@ -33,14 +33,15 @@ ExampleScenario.play do
   swarm.await("dead_lettered", times: broken.size)
   stop_well(swarm)
 
+  # A write of a process that was considered dead.
   OrderTable.new(database.url).upsert([{ id: 5, customer: "c", state: "made", cents: 1,
-                                         kafka_offset: 0 }], nil) # from one who was thought dead
+                                         kafka_offset: 0 }], nil)
   sums = database.query("SELECT count(*), sum(cents - id), min(state), max(state) FROM orders")
-  must("leave each order as its last message has it, not #{sums}") do
+  must("store the last message of each order, not #{sums}") do
     sums.chomp == "#{orders}|#{orders * 300}|sent|sent"
   end
   dead = swarm.events.select { |event| event["event"] == "dead_lettered" }
-  must("set aside what is no order, and nothing else: #{dead}") do
+  must("dead-letter only invalid orders: #{dead}") do
     dead.all? { |event| event["error"].match?(/\A(?:JSON::ParserError|PG::NotNullViolation)/) }
   end
 end

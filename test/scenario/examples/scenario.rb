@@ -4,9 +4,9 @@ require_relative "../kafka/scenario"
 require_relative "../../../examples/support/postgres"
 require "fileutils"
 
-# What scenarios of examples/ share (`bin/setup examples` installs what these need): the example's
-# folder is copied, as its users do, and run on a Kafka that SKEP_KAFKA_BROKER starts, or else on
-# the embedded one.
+# The base of the scenarios of examples/ (`bin/setup examples` installs what they need): copies the
+# example's folder, as its users do, and runs it on a Kafka that SKEP_KAFKA_BROKER starts, or else
+# on the embedded broker.
 #
 #   ExampleScenario.play do
 #     topics("orders" => 8)
@@ -16,7 +16,7 @@ require "fileutils"
 class ExampleScenario < Scenario
   EXAMPLES = File.expand_path("../../../examples", __dir__)
 
-  # The embedded broker as a real one of a scenario's.
+  # The embedded broker with the methods of a real one.
   class Embedded
     def initialize = @broker = Skep::Kafka::EmbeddedBroker.start
     def address = @broker.bootstrap_servers
@@ -55,8 +55,8 @@ class ExampleScenario < Scenario
     feed&.close
   end
 
-  # nodes: how many; kafka: does it read from one; files: what lies beside its own; options: what is
-  # written otherwise in its swarm.rb; the rest is its environment.
+  # nodes: their number. kafka: true if the example reads from Kafka. files: added files. options:
+  # replacements in its swarm.rb. The rest is its environment.
   def run_example(name, nodes: 2, kafka: true, files: {}, options: {}, **env)
     env = { "BROKERS" => broker.address, "KAFKA" => JSON.generate(broker.settings), **env } if kafka
     copy = lambda do |place|
@@ -67,11 +67,13 @@ class ExampleScenario < Scenario
     run_swarm(nil, prepare: copy, env: { "NODES" => nodes.to_s, **env })
   end
 
-  # Kills a node at each of these moments: when so much is done, as the block tells.
+  # Kills a node each time the block returns one of these numbers or more.
   def kill_at(swarm, moments)
     moments.each do |moment|
-      swarm.follow("#{moment} done and a node to kill") { yield >= moment && living(swarm).any? }
-      pid = living(swarm).first
+      swarm.follow("#{moment} done and a node to kill") do
+        yield >= moment && ready_pids(swarm).any?
+      end
+      pid = ready_pids(swarm).first
       swarm.kill(pid)
       swarm.await(GONE) { |event| event["pid"] == pid }
     end

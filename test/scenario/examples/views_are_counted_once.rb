@@ -3,8 +3,8 @@
 require_relative "scenario"
 require_relative "../../../examples/windowed_count/counts"
 
-# examples/windowed_count, while its nodes are killed and the database crashes: each view
-# is in one count of its minute, the late ones apart, as if nothing had happened.
+# examples/windowed_count, while its nodes are killed and the database crashes: each view is counted
+# once in its minute, and late views separately.
 ExampleScenario.play do
   views, partitions, began = 20_000, 8, 1_700_000_040_000
   topics("views" => partitions, "views.dead" => 1)
@@ -41,11 +41,11 @@ ExampleScenario.play do
     kill_at(swarm, [before + 1]) { counted.call }
     database.restart("immediate") if round == 1
   end
-  # A batch that two nodes died with is done message by message, each its own transaction.
+  # A batch that two nodes died with is processed message by message, a transaction each.
   swarm.follow("all views are counted", seconds: 120) { counted.call >= views }
   stop_well(swarm)
 
-  Counts.new(database.url).add(again.call(0), nil) # by one who was thought dead
+  Counts.new(database.url).add(again.call(0), nil) # by a process that was considered dead
   rows = database.query("SELECT page, extract(epoch FROM minute)::int, views, late FROM page_views")
   found = rows.lines(chomp: true).each_with_object({}) do |row, counts|
     page, minute, *numbers = row.split("|")
@@ -53,6 +53,6 @@ ExampleScenario.play do
       counts[[page, minute.to_i, late]] = number if number.positive?
     end
   end
-  must("count each view once, late ones apart") { found == expected }
-  must("have had late ones") { expected.any? { |(_, _, late), _| late } }
+  must("count each view once, late views separately") { found == expected }
+  must("have had late views") { expected.any? { |(_, _, late), _| late } }
 end

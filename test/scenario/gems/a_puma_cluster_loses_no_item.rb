@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# A real Puma cluster with an application preloaded, no hook of Puma's in use: each of its workers
-# has the Background's thread. What a worker accepted is handled there, once; ended by TERM it
-# finishes first; killed it loses no more than what was in its inbox and in hand.
+# A real Puma cluster with a preloaded application and no Puma hooks: each worker has a thread of
+# the Background. A worker handles each item that it accepted once. After TERM it finishes its
+# items. After SIGKILL it loses only the items in its inbox and in flight.
 require_relative "scenario"
 
 GemScenario.play do
@@ -23,25 +23,25 @@ GemScenario.play do
   must("handle on the Background's thread") do
     handled.all? { |_, _, thread| thread == "skep.mailer" }
   end
-  must("handle each item where it was accepted") do
+  must("handle each item in the worker that accepted it") do
     handled.all? { |item, pid, _| (accepted[item] || pid) == pid }
   end
-  must("do in the master alone what was pushed at preload") do
+  must("handle items from the preload in the master only") do
     handled.select { |item, _| item.start_with?("boot") }.map { |_, pid, _| pid } == [puma.pid] * 3
   end
-  must("lose nothing but of the killed worker: #{lost.map { |item| accepted[item] }.tally}") do
+  must("lose items of the killed worker only: #{lost.map { |item| accepted[item] }.tally}") do
     lost.all? { |item| accepted[item] == killed }
   end
   must("lose no more than its backlog: #{lost.size}") { lost.size <= GemScenario::LIMIT + 1 }
-  must("accept what it answered") { (answered - accepted.keys).empty? }
-  must("answer all but what the killed worker had in hand: #{answered.size}") do
+  must("accept each item that it answered") { (answered - accepted.keys).empty? }
+  must("answer all but the killed worker's requests in flight: #{answered.size}") do
     answered.size >= requests - GemScenario::CLIENTS
   end
   shares = accepted.values.tally
-  must("have both workers work, and one in their place: #{shares}") do
+  must("use both workers, and a replacement: #{shares}") do
     shares.key?(ended) && shares.key?(killed) && shares.size >= 3
   end
-  must("not alarm Puma by its thread: #{puma.lines.join}") do
+  must("cause no Puma warning about its thread: #{puma.lines.join}") do
     puma.lines.none?(/started in app boot/)
   end
   puts "#{requests} requests, #{answered.size} answered, #{accepted.size} items accepted by " \

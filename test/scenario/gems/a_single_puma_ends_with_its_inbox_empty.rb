@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Puma without workers, ended by TERM with items in the inbox: they are handled before it is gone.
+# Puma without workers gets TERM with items in the inbox: it handles them before it exits.
 require_relative "scenario"
 
 GemScenario.play do
@@ -8,9 +8,9 @@ GemScenario.play do
   answered = ask((1..100).map(&:to_s))
   stop(puma)
 
-  must("answer all") { answered.size == 100 }
-  must("handle all, each once: #{handled.size}") do
+  must("answer all requests") { answered.size == 100 }
+  must("handle each item once: #{handled.size}") do
     handled.map(&:first).tally == [*%w[boot0 boot1 boot2], *answered].tally
   end
-  must("do it in its own process") { handled.all? { |_, pid, _| pid == puma.pid } }
+  must("handle items in its own process") { handled.all? { |_, pid, _| pid == puma.pid } }
 end

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 # Under async's scheduler a task that waits for an inbox, a pool, a background's close, a pidfd or a
-# node's stop holds up no other task.
+# node's stop blocks no other task.
 require_relative "../scenario"
 
 Scenario.play do
-  skip "async asks for Ruby 3.3 or newer" if RUBY_VERSION < "3.3"
+  skip "async requires Ruby 3.3 or newer" if RUBY_VERSION < "3.3"
   begin
     require "async"
   rescue LoadError
@@ -43,8 +43,8 @@ Scenario.play do
     tasks.map(&:wait)
   end.wait
 
-  must("do the work while all others wait") { order.pop == :worked }
-  must("give each what it waited for: #{results}") do
+  must("run the last task while all others wait") { order.pop == :worked }
+  must("return to each task what it waited for: #{results}") do
     results == [:room, [1, 2], true, pid, true, :late]
   end
   must("close the pool") { pool.close(timeout: 5) }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# examples/puma_in_a_swarm under load, while its nodes are renewed, its supervisor becomes another
-# program and its code is reloaded: each request is answered.
+# examples/puma_in_a_swarm answers each request under load, during a restart, an upgrade and a
+# reload.
 require_relative "../scenario"
 require "fileutils"
 require "socket"
@@ -9,14 +9,14 @@ require "socket"
 FOLDER = File.expand_path("../../../examples/puma_in_a_swarm", __dir__)
 CLIENTS = 2
 
-# Asks again and again, a connection each time; counts what is answered and keeps what isn't.
+# Sends requests in a loop, each over a new connection. Counts answers and keeps failures.
 class Client
   attr_reader :answered, :failures
 
   def initialize(port)
     @answered = 0
     @failures = []
-    @thread = Thread.new { ask(port) until @over }
+    @thread = Thread.new { request(port) until @over }
   end
 
   def stop
@@ -26,7 +26,7 @@ class Client
 
   private
 
-  def ask(port)
+  def request(port)
     answer = TCPSocket.open("127.0.0.1", port) do |socket|
       socket.write("GET /#{@answered} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
       socket.wait_readable(Scenario::SECONDS) && socket.read
@@ -49,13 +49,15 @@ Scenario.play do
   %w[restart upgrade reload].each do |name|
     before = clients.sum(&:answered)
     answer = socket.call(name, timeout: Scenario::SECONDS)
-    must("#{name}: #{answer}; #{swarm.account}") { answer["done"] == name }
-    swarm.follow("requests are answered after it") { clients.sum(&:answered) > before + 20 }
+    must("perform the #{name}: #{answer}; #{swarm.account}") { answer["done"] == name }
+    swarm.follow("requests are answered after the #{name}") do
+      clients.sum(&:answered) > before + 20
+    end
   end
   clients.each(&:stop)
 
   failures = clients.flat_map(&:failures)
-  must("answer all, not fail #{failures.size}: #{failures.first(3)}") { failures.empty? }
-  must("end well: #{swarm.account}") { swarm.stop.exitstatus.zero? }
+  must("answer all requests, not fail #{failures.size}: #{failures.first(3)}") { failures.empty? }
+  must("stop with 0: #{swarm.account}") { swarm.stop.exitstatus.zero? }
   puts "#{clients.sum(&:answered)} requests, all answered"
 end

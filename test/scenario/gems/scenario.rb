@@ -3,18 +3,19 @@
 require_relative "../scenario"
 require "socket"
 
-# What scenarios with other people's gems share (`bin/setup scenario` installs these): a real Puma
-# on a UNIX socket, whose application gives each request's path to a Background made at preload.
+# The base of scenarios with other gems (`bin/setup scenario` installs them): a real Puma on a UNIX
+# socket. Its application passes each request's path to a Background that was created at preload.
 #
 #   GemScenario.play do
 #     puma = run_puma(workers: 2)
-#     ask(puma, 1..100) { |answered| … }     # => how many were answered
+#     ask(items) { |done| … }                # => the items that were answered
 #     stop(puma)
-#     accepted                               # => { "1" => pid }, handled => [["1", pid, thread]]
+#     accepted                               # => { "1" => pid }
+#     handled                                # => [["1", pid, thread]]
 #   end
 #
-# The application notes what it accepted and what was handled by single writes, which neither a
-# signal nor another process can cut in two.
+# The application notes accepted and handled items by single writes, which neither a signal nor
+# another process can interrupt.
 class GemScenario < Scenario
   LIMIT = 20 # of the inbox
   SECONDS = 60.0
@@ -54,8 +55,8 @@ class GemScenario < Scenario
     RUBY
   end
 
-  # Asks for each item, by several clients at a time; tells the block how many have been answered
-  # or not, and returns those that were.
+  # Requests each item, with several clients at a time. Calls the block with the number of requests
+  # that have ended; returns the items that were answered.
   def ask(items)
     todo, done = Array.new(2) { Skep::Threads::Inbox.new }
     items.each { |item| todo.push(item) }
@@ -73,7 +74,7 @@ class GemScenario < Scenario
     answer.first
   end
 
-  # The item where it was answered with ok, nil where the connection broke.
+  # Returns the item if the answer is ok, nil if the connection broke.
   def request(item)
     UNIXSocket.open(socket) do |connection|
       connection.write("GET /#{item} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -86,12 +87,12 @@ class GemScenario < Scenario
   def accepted = notes("accepted").to_h { |item, pid| [item, pid.to_i] }
   def handled = notes("handled").map { |item, pid, thread| [item, pid.to_i, thread] }
 
-  # The numbers of the workers that have booted so far.
+  # Returns the pids of the workers that have booted so far.
   def workers(puma) = puma.lines.filter_map { |line| line[/PID: (\d+)\) booted/, 1]&.to_i }
 
   def signal(pid, name) = Skep.pidfd(pid).then { |pidfd| pidfd.signal(name).tap { pidfd.close } }
 
-  # Ends it by TERM, and reads its log to the end.
+  # Stops Puma with TERM, and reads its log to the end.
   def stop(puma)
     puma.pidfd.signal(:TERM)
     puma.pidfd.wait(timeout: SECONDS) or raise Failed, "puma didn't stop: #{puma.lines.last(5)}"
@@ -118,10 +119,10 @@ class GemScenario < Scenario
     at_end { end_puma(puma) }
     puma
   rescue Gem::GemNotFoundException, Gem::LoadError
-    raise Failed, "Puma isn't here: bin/setup scenario installs it"
+    raise Failed, "Puma isn't installed: bin/setup scenario installs it"
   end
 
-  # Reads its log at all times, or it would write no further.
+  # Reads the log all the time: a full pipe would block Puma.
   def read(log, puma)
     Thread.new do
       log.each_line { |line| puma.lines << line && puma.log.push(line) }
@@ -137,7 +138,7 @@ class GemScenario < Scenario
     end
   end
 
-  # Its workers end with it, as it leads their group.
+  # Kills its process group, with the workers.
   def end_puma(puma)
     Scenario.kill(puma.pidfd, group: true) if puma.pidfd.alive?
     puma.pidfd.close

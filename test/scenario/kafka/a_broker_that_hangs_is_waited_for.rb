@@ -2,10 +2,10 @@
 
 require_relative "scenario"
 
-# A broker that is stopped keeps its connections and answers nothing. It is told of as one that is
-# gone, and so is its return; no healthy node dies. A message that crashes its nodes meanwhile (not
-# before the broker is stopped, so that a successor boots without one) is found and set aside all
-# the same, and all others are handled.
+# A broker stopped by SIGSTOP keeps its connections open and answers nothing. The nodes log it as
+# disconnected, and log its return. No healthy node exits. Meanwhile a message crashes its nodes,
+# whose successors boot while the broker is stopped. It becomes a dead letter, and all other
+# messages are handled.
 KafkaScenario.play do
   orders, dead = topic("orders", 2), topic("dead", 1)
   feed(orders, [["1", "v", 0], ["2", "v", 1], ["666", "bad", 0], ["3", "v", 0]])
@@ -14,7 +14,7 @@ KafkaScenario.play do
   body = <<~RUBY
     if batch.payloads.include?("bad")
       File.write(#{reached.inspect}, "")
-      File.read(#{stopped.inspect}) # a pipe; once the broker is stopped, an empty file
+      File.read(#{stopped.inspect}) # blocks on a FIFO until the broker is stopped
       batch.each { |message| exit!(7) if message.payload == "bad" }
     end
   RUBY
@@ -22,7 +22,7 @@ KafkaScenario.play do
   gate = File.open(stopped, File::RDWR)
   kafka = { "socket.timeout.ms" => 2_000, "session.timeout.ms" => 6_000 }
   swarm = run_swarm(reader(orders, more:, body:, kafka:))
-  swarm.follow("the message is reached") { File.exist?(reached) }
+  swarm.follow("a node reaches the bad message") { File.exist?(reached) }
   java = Integer(File.read("#{directory}/broker/broker.pid"))
   swarm.kill(java, :STOP)
   began = Skep::OS.now
@@ -32,18 +32,18 @@ KafkaScenario.play do
   died = swarm.await(GONE)
   swarm.await("kafka_unreachable") { |event| event["node"] == died["node"] }
   lost = swarm.await("kafka_disconnected") { |event| event["node"] != died["node"] }
-  puts format("told after %.1f s", Skep::OS.now - began)
-  must("name the broker: #{lost}") { lost["brokers"] == broker.address }
+  puts format("logged after %.1f s", Skep::OS.now - began)
+  must("name the broker in kafka_disconnected: #{lost}") { lost["brokers"] == broker.address }
   swarm.kill(java, :CONT)
   swarm.await("kafka_reconnected")
   letter = swarm.await("dead_lettered")
-  must("count three crashes: #{letter}") { letter["crashes"] == 3 }
+  must("report three crashes in dead_lettered: #{letter}") { letter["crashes"] == 3 }
   feed(orders, (10...1_000).map { |n| [n.to_s, "v"] })
   await_keys(993)
 
   gone = swarm.events.select { |event| GONE.include?(event["event"]) }
   others = gone.reject { |event| event["exit_status"] == 7 }
-  must("lose no healthy node: #{others}") { others.empty? }
-  must("set one aside") { read(dead).map { |one| one[:key] } == ["666"] }
-  must("stop with 0") { swarm.stop.exitstatus.zero? }
+  must("keep every healthy node alive: #{others}") { others.empty? }
+  must("dead-letter only the bad message") { read(dead).map { |one| one[:key] } == ["666"] }
+  must("exit with 0") { swarm.stop.exitstatus.zero? }
 end

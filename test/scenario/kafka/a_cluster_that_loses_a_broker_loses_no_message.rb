@@ -1,32 +1,31 @@
 # frozen_string_literal: true
 
-# Three brokers, of which one after the other goes and comes back: killed is who leads the
-# partitions, then who coordinates the groups, then who coordinates the transactions; one hangs; all
-# three are restarted, as an upgrade does. Three groups read all the while: a plain one, one whose
-# members the brokers assign (KIP-848), one that writes by transactions. While a broker is away the
-# other two go on: what is fed then is handled before it returns. No node is replaced, and none
-# takes the cluster for lost.
+# Three brokers go down and return, one after the other. First the partitions' leader, the groups'
+# coordinator and the transactions' coordinator are killed. Then one broker hangs, and each broker
+# is restarted, as in an upgrade. Meanwhile three groups read: a plain one, one with KIP-848
+# assignment, and one with transactions. The other brokers serve all messages that are produced
+# while a broker is down. No node is replaced, and none reports the cluster as lost.
 #
-# Programs that know nothing of skep compare what lies in the topic, as kcat reads it, with what was
-# handled and what was written: nothing is lost, each partition's order is kept, outputs of
-# transactions are there once. How many others came twice is printed.
+# Programs without skep's code compare the topic, as kcat reads it, with the handlers' records and
+# outputs. No message is lost, each partition's order is kept, and each transactional output exists
+# once. The number of duplicates is printed.
 #
 #   CASE=leader,coordinator MESSAGES=5000 ruby test/scenario/kafka/a_cluster_that_loses_…
 #
-# CASE is some of those below, MESSAGES how many are fed for each deed, SOCKET_MS how long a broker
-# that says nothing is waited for.
+# CASE: names of CASES below; MESSAGES: the number of messages for each disruption; SOCKET_MS: the
+# consumers' socket.timeout.ms.
 require_relative "scenario"
 require_relative "support/cluster"
 require "open3"
 
-class Losses < KafkaScenario
+class BrokerLosses < KafkaScenario
   LEADER, COORDINATOR, TRANSACTIONS = 1, 2, 3
   CASES = { "leader" => [[:kill, LEADER]], "coordinator" => [[:kill, COORDINATOR]],
             "transactions" => [[:kill, TRANSACTIONS]], "hangs" => [[:hang, LEADER]],
             "restarts" => [[:stop, LEADER], [:stop, COORDINATOR], [:stop, TRANSACTIONS]] }.freeze
   CHOSEN = ENV.fetch("CASE", "coordinator,transactions,hangs,restarts").split(",")
   EACH = Integer(ENV.fetch("MESSAGES", "400"))
-  SOCKET_MS = Integer(ENV.fetch("SOCKET_MS", "3000")) # Kafka's clients have 60000
+  SOCKET_MS = Integer(ENV.fetch("SOCKET_MS", "3000")) # librdkafka's default is 60000
   PARTITIONS, NODES = 6, 2
   GROUPS = %w[plain assigned exact].freeze
   RECORD = 32 # bytes
@@ -35,9 +34,9 @@ class Losses < KafkaScenario
     build
     @swarm = run_swarm(source, in_directory: directory)
     @swarm.await("node_assigned", times: GROUPS.size * NODES, seconds: 60)
-    CHOSEN.flat_map { |name| CASES.fetch(name) }.each { |deed, id| endure(deed, id) }
-    conclude
-    GROUPS.each { |group| judge(group) }
+    CHOSEN.flat_map { |name| CASES.fetch(name) }.each { |action, id| disrupt(action, id) }
+    stop_swarm
+    GROUPS.each { |group| check_records(group) }
   end
 
   private
@@ -50,7 +49,8 @@ class Losses < KafkaScenario
   end
   alias broker cluster
 
-  # Each broker has an office of its own.
+  # Creates the topics, so that each broker has one role: leader, coordinator of groups, or
+  # coordinator of transactions.
   def build
     internal = { "cleanup.policy": "compact", "segment.bytes": 1 << 20 }
     cluster.topic("__consumer_offsets", leader: COORDINATOR, partitions: 4, **internal)
@@ -59,42 +59,44 @@ class Losses < KafkaScenario
       cluster.topic(name, leader: LEADER, partitions: PARTITIONS)
     end
     GROUPS.each { |group| Dir.mkdir("#{directory}/#{group}") }
-    @fed = 0
+    @produced = 0
     @read = Hash.new(0)
     @seen = GROUPS.to_h { |group| [group, {}] }
   end
 
-  # Half of the messages come before it, half while the broker is away.
-  def endure(deed, id)
+  # Produces half of the messages before the disruption, and half while the broker is down.
+  def disrupt(action, id)
     began = Skep::OS.now
-    give(EACH / 2)
-    cluster.public_send(deed, id)
-    give(EACH / 2)
-    handled
-    gone_on = Skep::OS.now - began
-    deed == :hang ? cluster.go_on(id) : cluster.start(id)
-    cluster.await("cluster as it was before") { cluster.whole? }
-    puts format("%-4s %d: went on after %.1f s, whole after %.1f s", deed, id, gone_on,
+    produce(EACH / 2)
+    cluster.public_send(action, id)
+    produce(EACH / 2)
+    await_handled
+    continued = Skep::OS.now - began
+    action == :hang ? cluster.resume(id) : cluster.start(id)
+    cluster.await("healthy cluster") { cluster.healthy? }
+    puts format("%-4s %d: continued after %.1f s, healthy after %.1f s", action, id, continued,
                 Skep::OS.now - began)
   end
 
-  def give(count)
-    ids = @fed...(@fed += count)
+  def produce(count)
+    ids = @produced...(@produced += count)
     feed("orders", ids.map { |id| ["k#{id}", %({"id":#{id}}), id % PARTITIONS] })
   end
 
-  def handled
-    @swarm.follow("each has handled #{@fed}", seconds: 180) { done.values.all?(@fed) }
+  def await_handled
+    @swarm.follow("each group has handled #{@produced}", seconds: 180) do
+      handled.values.all?(@produced)
+    end
   rescue Failed => e
-    raise Failed, "#{e.message}; done: #{done}"
+    raise Failed, "#{e.message}; handled: #{handled}"
   end
 
-  # How many different messages each group has handled.
-  def done
-    GROUPS.to_h { |group| [group, look(group).size] }
+  # Returns the number of different messages that each group has handled.
+  def handled
+    GROUPS.to_h { |group| [group, read_records(group).size] }
   end
 
-  def look(group)
+  def read_records(group)
     Dir.glob("#{directory}/#{group}/done.*").each do |path|
       text = File.binread(path, nil, @read[path]).to_s
       @read[path] += text.bytesize - (text.bytesize % RECORD)
@@ -103,49 +105,51 @@ class Losses < KafkaScenario
     @seen[group]
   end
 
-  def conclude
+  def stop_swarm
     @swarm.follow("no lag is left") { lags.all?(0) }
-    told = @swarm.events.map { |event| event["event"] }.tally
-    must("replace no node: #{told}, #{@swarm.account}") { @swarm.nodes.size == GROUPS.size * NODES }
-    must("not take the cluster for lost: #{told}") { !told.key?("kafka_disconnected") }
-    must("suspect nothing: #{told}") { told.keys.grep(/suspected/).empty? }
-    must("stop with 0; #{@swarm.account}") { @swarm.stop.exitstatus.zero? }
-    puts "told: #{told.select { |name, _| name.match?(/kafka|handler/) }}"
+    counts = @swarm.events.map { |event| event["event"] }.tally
+    must("replace no node: #{counts}, #{@swarm.account}") do
+      @swarm.nodes.size == GROUPS.size * NODES
+    end
+    must("log no kafka_disconnected: #{counts}") { !counts.key?("kafka_disconnected") }
+    must("suspect no message: #{counts}") { counts.keys.grep(/isolated|quarantined/).empty? }
+    must("exit with 0; #{@swarm.account}") { @swarm.stop.exitstatus.zero? }
+    puts "events: #{counts.select { |name, _| name.match?(/kafka|handler/) }}"
   end
 
   def lags
     GROUPS.map { |group| Skep::Kafka.lag(group, { "bootstrap.servers": cluster.address })[:lag] }
   end
 
-  def judge(group)
-    program = [RbConfig.ruby, "#{__dir__}/support/judge.rb", "#{directory}/#{group}"]
-    said, = Open3.pipeline_r(kcat("orders", "%p %o %s"), program) { |out, _| out.read }
-    verdict = JSON.parse(said)
-    puts "#{group}: #{verdict.map { |what, number| "#{number} #{what}" }.join(", ")}"
-    must("lose nothing, keep the order: #{verdict}") do
-      verdict.values_at("messages", "lost", "disorder", "wrong") == [@fed, 0, 0, 0]
+  def check_records(group)
+    program = [RbConfig.ruby, "#{__dir__}/support/record_checker.rb", "#{directory}/#{group}"]
+    output, = Open3.pipeline_r(kcat("orders", "%p %o %s"), program) { |out, _| out.read }
+    result = JSON.parse(output)
+    puts "#{group}: #{result.map { |what, number| "#{number} #{what}" }.join(", ")}"
+    must("lose no message and keep the order: #{result}") do
+      result.values_at("messages", "lost", "disorder", "wrong") == [@produced, 0, 0, 0]
     end
-    judge_outputs(group)
+    check_outputs(group)
   end
 
-  # What a transaction has committed is shown once its coordinator, who may have come back only just
-  # now, has told those who lead the partitions.
-  def judge_outputs(group)
+  # Committed outputs become visible once the transactions' coordinator, which may have just
+  # returned, has written its markers to the partitions' leaders.
+  def check_outputs(group)
     found = outputs(group)
-    late = @fed - found.uniq.size
-    puts "#{group}: #{late} outputs weren't to be seen at once" unless late.zero?
-    cluster.await("outputs of #{group}'s, all and in order,") do
-      whole = found.uniq.group_by(&:first) == expected
-      whole.tap { found = outputs(group) unless whole }
+    late = @produced - found.uniq.size
+    puts "#{group}: #{late} outputs weren't visible at once" unless late.zero?
+    cluster.await("complete and ordered outputs of the group #{group}") do
+      complete = found.uniq.group_by(&:first) == expected
+      complete.tap { found = outputs(group) unless complete }
     end
-    twice = found.size - found.uniq.size
-    puts "#{group}: #{found.size} outputs, #{twice} of them again"
-    must("write each output once") { group != "exact" || twice.zero? }
+    duplicates = found.size - found.uniq.size
+    puts "#{group}: #{found.size} outputs, #{duplicates} of them duplicates"
+    must("write each transactional output once") { group != "exact" || duplicates.zero? }
   end
 
   def outputs(group)
-    said, = Open3.capture2(*kcat("#{group}.out", "%p %s"))
-    said.lines.map { |line| line.split.map(&:to_i) }
+    text, = Open3.capture2(*kcat("#{group}.out", "%p %s"))
+    text.lines.map { |line| line.split.map(&:to_i) }
   end
 
   def kcat(topic, format)
@@ -154,7 +158,7 @@ class Losses < KafkaScenario
   end
 
   def expected
-    (0...@fed).map { |id| [id % PARTITIONS, id] }.group_by(&:first)
+    (0...@produced).map { |id| [id % PARTITIONS, id] }.group_by(&:first)
   end
 
   def source
@@ -174,7 +178,7 @@ class Losses < KafkaScenario
               node.producer.produce("\#{group}.out", id.to_s, partition: message.partition)
               file.syswrite([moment, message.partition, Process.pid, message.offset, id].pack("Q>L>L>Q>Q>"))
             end
-            IO.select(nil, nil, nil, 0.02) # so that a broker goes while it is at work
+            IO.select(nil, nil, nil, 0.02) # so that the broker goes down during a batch
           end
         end
         work.call("plain")
@@ -185,7 +189,7 @@ class Losses < KafkaScenario
   end
 end
 
-Losses.play do
+BrokerLosses.play do
   obstacle = Cluster.obstacle
   missing obstacle if obstacle
   play_out

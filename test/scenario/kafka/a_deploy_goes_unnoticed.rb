@@ -1,15 +1,14 @@
 # frozen_string_literal: true
 
-# Two swarms on hosts of their own share a group on a cluster of three brokers. Each 20 ms a message
-# comes, into 16 partitions in turn. Meanwhile everything is done to the swarms that an operator
-# does: rollouts of a Deployment (one pod more at a time, each with a new name) and of a StatefulSet
-# (a pod stops and comes back under its name), scaling, rolling restarts, a stop and a start. And
-# nodes are killed. Nothing is lost. How long messages wait for their first handling is printed, by
-# what was done when they came.
+# Two swarms on two hosts share a group on a cluster of three brokers. A feeder produces a message
+# each 20 ms, into 16 partitions in turn. Meanwhile a Deployment is rolled out: one more pod at a
+# time, each with a new name. A StatefulSet is rolled out: each pod restarts under its name. The
+# swarms are scaled, restarted, stopped and started, and nodes are killed. No message is lost. The
+# scenario prints how long messages wait for their first handling during each action.
 #
 #   ROLLOUTS=10 KINDS=deployment,statefulset ruby test/scenario/kafka/a_deploy_goes_unnoticed.rb
 #
-# KAFKA is JSON of more settings for the consumers.
+# KAFKA: more settings for the consumers, as JSON.
 require_relative "scenario"
 require_relative "support/cluster"
 require_relative "support/hosts"
@@ -19,27 +18,27 @@ class Deploys < KafkaScenario
   KINDS = ENV.fetch("KINDS", "deployment,statefulset").split(",")
   KAFKA = JSON.parse(ENV.fetch("KAFKA", "{}"))
   PARTITIONS, PODS, NODES = 16, 2, 2
-  CALM = 2.0 # seconds between two deeds
-  RECORD = "Q>Q>Q>Q>" # when it was handled, when it came, its partition and offset
+  CALM = 2.0 # seconds between two actions
+  RECORD = "Q>Q>Q>Q>" # times of handling and producing, partition, offset
   LETTERS = [*"a".."z", *"0".."9"].freeze
   FEEDER = <<~RUBY
     require "rdkafka"
     producer = Rdkafka::Config.new("bootstrap.servers" => ARGV[0], "linger.ms" => 0,
-                                   "enable.idempotence" => true).producer # no copy by a retry
+                                   "enable.idempotence" => true).producer # no duplicate by a retry
     stop = false
     trap(:TERM) { stop = true }
-    fed = 0
+    produced = 0
     following = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     until stop
       now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-      producer.produce(topic: ARGV[1], payload: now.to_s, partition: fed % #{PARTITIONS})
-      fed += 1
+      producer.produce(topic: ARGV[1], payload: now.to_s, partition: produced % #{PARTITIONS})
+      produced += 1
       following += 0.02
       pause = following - Process.clock_gettime(Process::CLOCK_MONOTONIC)
       IO.select(nil, nil, nil, pause) if pause.positive?
     end
     producer.close
-    puts fed
+    puts produced
   RUBY
 
   def play_out
@@ -65,17 +64,17 @@ class Deploys < KafkaScenario
     cluster.topic(kind, leader: 1, partitions: PARTITIONS)
     @windows = []
     @pods = (0...PODS).map { |number| pod(number, new_name(number)) }
-    share(PARTITIONS, *@pods, among: PODS * NODES)
-    fed = feeding do
+    await_assignment(PARTITIONS, *@pods, nodes: PODS * NODES)
+    produced = while_feeding do
       @pods.first.follow(-> { "the first message" }) { waits.any? }
-      deeds
+      act
     end
-    await_all(fed)
-    @pods.each { |pod| end_of(pod) }
-    tell(fed)
+    await_all(produced)
+    @pods.each { |pod| stop(pod) }
+    report(produced)
   end
 
-  def deeds
+  def act
     record("nothing") { pause(CALM) }
     ROLLOUTS.times { record("rollout") { PODS.times { |number| replace(number) } } }
     ROLLOUTS.times { record("kill -9 of a node") { kill } }
@@ -85,7 +84,7 @@ class Deploys < KafkaScenario
     ROLLOUTS.times { record("stop and start") { stop_and_start } }
   end
 
-  # Remembers when it was done, with the calm after it.
+  # Records the time of an action, with the pause after it.
   def record(name)
     began = Skep::OS.now
     yield
@@ -101,7 +100,7 @@ class Deploys < KafkaScenario
     "#{@kind}-7c5d9f4b6-#{Array.new(5) { LETTERS.sample }.join}"
   end
 
-  # number: of the host.
+  # number: the host's number.
   def pod(number, hostname)
     run_swarm(source, under: @hosts.under(number, hostname),
                       env: { "KUBERNETES_SERVICE_HOST" => "10.0.0.1" })
@@ -110,37 +109,38 @@ class Deploys < KafkaScenario
 
   def ready(pod) = pod.tap { pod.await("node_ready", times: NODES) }
 
-  def end_of(pod)
+  def stop(pod)
     status = pod.stop
-    must("stop with 0, not #{status}; #{pod.account}") { status.success? }
+    must("exit with 0, not #{status}; #{pod.account}") { status.success? }
   end
 
-  # What Kubernetes does: a new pod and then one less, or the same pod once more.
+  # Replaces a pod as Kubernetes does. A Deployment starts a new pod, then stops the old one. A
+  # StatefulSet stops the pod, then starts it again.
   def replace(index)
     old = @pods[index]
     return stop_and_start(index) if @kind == "statefulset"
 
     free = ([*0..PODS] - @pods.map { |pod| @names[pod].first }).first
     @pods[index] = ready(pod(free, new_name(free)))
-    end_of(old)
+    stop(old)
   end
 
   def stop_and_start(index = 0)
     number, hostname = @names[@pods[index]]
-    end_of(@pods[index])
+    stop(@pods[index])
     @pods[index] = ready(pod(number, hostname))
   end
 
   def kill
     pod = @pods.sample
-    victim = living(pod).sample
+    victim = ready_pids(pod).sample
     pod.kill(victim)
     pod.await("node_died") { |event| event["pid"] == victim }
     pod.await("node_ready")
   end
 
   def scale(nodes)
-    must("scale") { @pods.first.skep("scale", nodes.to_s).nil? }
+    must("scale to #{nodes}") { @pods.first.skep("scale", nodes.to_s).nil? }
     wanted = nodes > NODES ? "node_ready" : "node_exited"
     @pods.first.await(wanted)
   end
@@ -150,30 +150,33 @@ class Deploys < KafkaScenario
     @pods.first.await("restart_finished")
   end
 
-  # Returns how many messages it fed in the meantime.
-  def feeding
-    out = File.join(directory, "fed.#{@kind}")
+  # Returns the number of messages produced during the block.
+  def while_feeding
+    out = File.join(directory, "produced.#{@kind}")
     pid = Process.spawn(RbConfig.ruby, "-e", FEEDER, cluster.address, @kind, out:)
     pidfd = Skep.pidfd(pid)
     yield
     pidfd.signal(:TERM)
-    pidfd.wait(timeout: Patience.of(SECONDS)) or raise Failed, "the feeder doesn't end"
+    pidfd.wait(timeout: Patience.of(SECONDS)) or raise Failed, "the feeder doesn't exit"
     Integer(File.read(out).lines.last)
   ensure
     Scenario.kill(pidfd) if pidfd&.alive?
     pidfd&.close
   end
 
-  def await_all(fed)
-    @pods.first.follow(-> { "#{waits.size} of #{fed} messages handled" }) { waits.size == fed }
+  def await_all(produced)
+    @pods.first.follow(-> { "#{waits.size} of #{produced} messages handled" }) do
+      waits.size == produced
+    end
   end
 
-  # By partition and offset: when it came, and how long it waited for its first handling.
+  # Returns, by partition and offset, the time at which a message was produced and how long it
+  # waited for its first handling.
   def waits
-    records.each_with_object({}) do |(handled, came, partition, offset), waits|
+    records.each_with_object({}) do |(handled, produced, partition, offset), waits|
       place = [partition, offset]
-      wait = handled - came
-      waits[place] = [came, wait] if !waits[place] || wait < waits[place].last
+      wait = handled - produced
+      waits[place] = [produced, wait] if !waits[place] || wait < waits[place].last
     end
   end
 
@@ -182,18 +185,19 @@ class Deploys < KafkaScenario
        .map { |record| record.unpack(RECORD) }
   end
 
-  def tell(fed)
+  def report(produced)
     found = waits.values
-    twice = records.size - fed
-    puts "#{@kind}: #{fed} messages, #{fed - found.size} lost, #{twice} handled again"
+    duplicates = records.size - produced
+    puts "#{@kind}: #{produced} messages, #{produced - found.size} lost, " \
+         "#{duplicates} handled again"
     @windows.group_by(&:first).each do |name, windows|
       longest = windows.map do |_, first, last|
-        found.filter_map { |came, wait| wait if came.between?(first, last) }.max / 1e6
+        found.filter_map { |time, wait| wait if time.between?(first, last) }.max / 1e6
       end
       puts format("  %-20s %3d times; the longest wait: median %6.0f ms, most %6.0f ms", name,
                   longest.size, longest.sort[longest.size / 2], longest.max)
     end
-    must("lose nothing") { found.size == fed }
+    must("lose no message") { found.size == produced }
   end
 
   def source

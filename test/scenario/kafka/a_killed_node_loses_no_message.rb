@@ -2,8 +2,8 @@
 
 require_relative "scenario"
 
-# Nodes are killed again and again while messages pour in: each message is handled, and each
-# partition's in order.
+# Nodes are killed repeatedly while messages arrive. Every message is handled, and kills repeat only
+# uncommitted messages.
 KafkaScenario.play do
   topic = topic("orders", 8)
   swarm = run_swarm(reader(topic, nodes: 3, more: ", commit_interval: 0.1",
@@ -18,10 +18,10 @@ KafkaScenario.play do
   await_keys(20_001)
 
   must("handle every message") { keys.uniq.sort == (0..20_000).to_a }
-  must("end with 0") { swarm.stop.exitstatus.zero? }
+  must("exit with 0") { swarm.stop.exitstatus.zero? }
   repeated = keys.size - keys.uniq.size
   puts "repeated #{repeated}"
-  # What a killed node had done and not committed: of a round 3 of 8 partitions at most. Without
-  # commits each kill would repeat the earlier rounds, too: some 36,000 messages in all.
+  # A kill repeats at most the messages of 3 of 8 partitions of one round. Without commits it would
+  # repeat the earlier rounds, too: about 36,000 messages in all.
   must("repeat only uncommitted messages: #{repeated}") { repeated < 10_000 }
 end

@@ -1,28 +1,28 @@
 # frozen_string_literal: true
 
-# A partition that has messages and from which nothing comes is reported and cured, within
-# stall_timeout and 5 s: a proxy swallows an answer to a fetch request, or something in the node
-# pauses the partition behind skep's back. And on an embedded cluster the partition's leader moves,
-# to another broker and back at once, after which librdkafka may stop fetching. Messages of the
-# other partition are handled meanwhile or after the cure, and none is lost. (STALLS=n for more.)
+# A partition that has messages but delivers none is reported and cured within stall_timeout + 5 s.
+# A proxy drops the response to a fetch request, or code in the node pauses the partition without
+# skep. On an embedded cluster the partition's leader moves to another broker and back at once,
+# after which librdkafka may stop fetching. Messages of the other partition are handled meanwhile or
+# after the cure. No message is lost. (STALLS=n for more.)
 require_relative "scenario"
-require_relative "support/tamper"
+require_relative "support/faulty_proxy"
 
 class Stalls < KafkaScenario
   STALLS = Integer(ENV.fetch("STALLS", "6"))
   TIMEOUT = 2 # seconds, stall_timeout
-  FETCH = 1 # Kafka's number of the request
+  FETCH = 1 # api key
 
-  # An embedded cluster, with what `feed` asks of a real broker.
+  # An embedded cluster with the interface that `feed` uses.
   EmbeddedCluster = Struct.new(:address)
 
   def play_out
-    @fed = 0
+    @produced = 0
     @latencies = []
     @cures = Hash.new(0)
-    paused_or_swallowed(STALLS - (STALLS / 3))
-    moved(STALLS / 3)
-    must("lose no message") { keys.uniq.size == @fed }
+    pause_or_drop(STALLS - (STALLS / 3))
+    move_leader(STALLS / 3)
+    must("lose no message") { keys.uniq.size == @produced }
     range = @latencies.minmax.map { |seconds| seconds.round(1) }.join(" to ")
     puts "#{STALLS} times, #{@cures.map { |pair| pair.join(": ") }.join(", ")}; " \
          "from a message to its handling #{range} s"
@@ -30,17 +30,17 @@ class Stalls < KafkaScenario
 
   private
 
-  def paused_or_swallowed(times)
-    tamper = Tamper.before(broker, client: "reader").tap { |one| at_end { one.close } }
+  def pause_or_drop(times)
+    proxy = FaultyProxy.before(broker, client: "reader").tap { |one| at_end { one.close } }
     begin_reading(topic("orders", 2), "bootstrap.servers": broker.address, "client.id": "reader")
     times.times do |number|
       if number.even?
-        give("pause", 0)
-        cured("paused")
+        produce("pause", 0)
+        await_cure("paused")
       else
-        tamper.next(FETCH, :swallowed)
-        must("swallow an answer") { tamper.await(20) }
-        cured("swallowed")
+        proxy.inject(FETCH, :answer_dropped)
+        must("send a fetch request") { proxy.await(20) }
+        await_cure("dropped")
       end
     end
     stalled = @swarm.events.count { |event| event["event"] == "kafka_stalled" }
@@ -48,17 +48,17 @@ class Stalls < KafkaScenario
     stop
   end
 
-  # Without its leader's answer it may stand still, or go on.
-  def moved(times)
+  # The partition may stall or continue after its leader has moved.
+  def move_leader(times)
     cluster = Skep::Kafka::EmbeddedBroker.start(topics: { "moved" => 2 }, nodes: 2)
     at_end { cluster.stop }
     @broker = EmbeddedCluster.new(cluster.bootstrap_servers)
     begin_reading("moved", cluster.settings.merge("session.timeout.ms" => 20_000))
     times.times do
-      before = ended
+      before = stalls_ended
       [2, 1].each { |leader| cluster.lead("moved", 0, leader) }
-      handled_in_time
-      @cures[ended > before ? "moved, stood still" : "moved, went on"] += 1
+      handle_in_time
+      @cures[stalls_ended > before ? "moved, stalled" : "moved, continued"] += 1
     end
     stop
   end
@@ -67,35 +67,35 @@ class Stalls < KafkaScenario
     @topic = topic
     @swarm = run_swarm(source(kafka))
     @swarm.await("kafka_rebalance") { |event| event["partitions"].any? }
-    give("k", 0, 1)
+    produce("k", 0, 1)
   end
 
   def stop
-    must("stop with 0; #{@swarm.account}") { @swarm.stop.exitstatus == 0 }
+    must("exit with 0; #{@swarm.account}") { @swarm.stop.exitstatus == 0 }
   end
 
   # Produces a message in each of these partitions, and waits until all are handled.
-  def give(key, *partitions)
-    feed(@topic, partitions.map { |partition| [key, (@fed += 1).to_s, partition] })
-    await_keys(@fed, seconds: TIMEOUT + 30)
+  def produce(key, *partitions)
+    feed(@topic, partitions.map { |partition| [key, (@produced += 1).to_s, partition] })
+    await_keys(@produced, seconds: TIMEOUT + 30)
   end
 
-  # Produces a message in the stalled partition, and waits until it is handled and reported.
-  def cured(kind)
-    handled_in_time
+  # Produces a message in the stalled partition. Waits until it is handled and the cure is reported.
+  def await_cure(kind)
+    handle_in_time
     ended = @swarm.await("kafka_stall_ended") { |event| event["partition"].zero? }
     @cures["#{kind}, #{ended["cure"]}"] += 1
   end
 
-  def handled_in_time
+  def handle_in_time
     began = Skep::OS.now
-    give("k", 0, 1)
+    produce("k", 0, 1)
     @latencies << (seconds = Skep::OS.now - began)
     bound = Patience.of(TIMEOUT + 5)
-    must("go on within #{bound} s, not #{seconds.round(1)} s") { seconds < bound }
+    must("handle it within #{bound} s, not #{seconds.round(1)} s") { seconds < bound }
   end
 
-  def ended = @swarm.events.count { |event| event["event"] == "kafka_stall_ended" }
+  def stalls_ended = @swarm.events.count { |event| event["event"] == "kafka_stall_ended" }
 
   def source(kafka)
     <<~RUBY

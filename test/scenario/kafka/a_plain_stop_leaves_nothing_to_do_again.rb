@@ -2,17 +2,17 @@
 
 require_relative "scenario"
 
-# Four nodes are stopped under load and started again: no message is handled twice. On the embedded
-# broker, or on a real one with SKEP_KAFKA_BROKER. ROUNDS: how often. While a group changes, the
-# embedded broker refuses commits, so there a group waits for all its nodes before it begins. And a
-# node that asks for its assignment after the leader has to join again: as an answer takes 50 ms,
-# the leader, which asks for the metadata before, is the last.
+# Four nodes are stopped under load and started again. No message is handled twice. ROUNDS is the
+# number of rounds. Runs on the embedded broker, or on a real one with SKEP_KAFKA_BROKER. During a
+# rebalance the embedded broker refuses commits, so it delays the first rebalance until all nodes
+# have joined. There, a node that asks for its assignment after the leader must join again. With a
+# round-trip time of 50 ms the leader, which first fetches the metadata, asks last.
 class PlainStop < KafkaScenario
   ROUNDS = Integer(ENV.fetch("ROUNDS", "3"))
   PARTITIONS = 8
   MESSAGES = 4_000
 
-  # An embedded broker, with what KafkaScenario asks of a real one.
+  # An embedded broker with the interface that KafkaScenario uses.
   class Embedded
     def initialize(broker) = @broker = broker
     def address = @broker.bootstrap_servers
@@ -45,21 +45,21 @@ class PlainStop < KafkaScenario
     name
   end
 
-  # Stops the nodes as each has a batch in progress; returns how many messages came twice.
+  # Stops the nodes while each has a batch in progress. Returns the number of duplicates.
   def round(number)
     topic = topic("orders#{number}", PARTITIONS)
     first = start(topic, number)
-    share(PARTITIONS, first, among: 4)
+    await_assignment(PARTITIONS, first, nodes: 4)
     messages = (0...MESSAGES).map { |n| ["#{number}-#{n}", "v", n % PARTITIONS] }
     load = Thread.new { feed(topic, messages) }
     first.follow("some messages are handled") { handled(number).size > MESSAGES / 8 }
-    must("stop with 0") { first.stop.exitstatus.zero? }
+    must("exit with 0") { first.stop.exitstatus.zero? }
     load.join
     before = handled(number)
     second = start(topic, number)
     second.follow("all messages are handled", seconds: 60) { handled(number).uniq.size == MESSAGES }
-    must("stop with 0") { second.stop.exitstatus.zero? }
-    judge(number, before, first)
+    must("exit with 0") { second.stop.exitstatus.zero? }
+    count_duplicates(number, before, first)
   end
 
   def start(topic, number)
@@ -68,19 +68,19 @@ class PlainStop < KafkaScenario
                             body: "IO.select(nil, nil, nil, 0.01 + rand(0.1))"))
   end
 
-  def judge(number, before, swarm)
+  def count_duplicates(number, before, swarm)
     after = handled(number).drop(before.size)
-    twice = { by_the_first: before.size - before.uniq.size, by_both: (before & after).size,
-              by_the_second: after.size - after.uniq.size }
+    duplicates = { by_the_first: before.size - before.uniq.size, by_both: (before & after).size,
+                   by_the_second: after.size - after.uniq.size }
     failed = swarm.events.count { |event| event["event"] == "kafka_commit_failed" }
-    puts "round #{number}: twice #{twice}, commits that failed in the first: #{failed}"
-    twice.values.sum
+    puts "round #{number}: duplicates #{duplicates}, failed commits in the first swarm: #{failed}"
+    duplicates.values.sum
   end
 
   def handled(number) = lines.map { |line| line.split.last }.grep(/\A#{number}-/)
 end
 
 PlainStop.play do
-  twice = Array.new(PlainStop::ROUNDS) { |number| round(number) }
-  must("handle no message twice: #{twice} came twice") { twice.sum.zero? }
+  duplicates = Array.new(PlainStop::ROUNDS) { |number| round(number) }
+  must("handle no message twice: #{duplicates} duplicates") { duplicates.sum.zero? }
 end

@@ -1,29 +1,29 @@
 # frozen_string_literal: true
 
-# Among 10,000 good messages one ends every node that has it in hand: by a segfault, a hang in C,
-# its appetite for memory (skep's limit, the kernel's), an exception that no handler rescues, an
-# exit. It is found, and goes to the dead letters once after three crashes alone in its node; all
-# others are handled, and no node waits in a crash loop, not even where there are two of them in a
-# row. (KINDS=segfault,hang,… for some of it.)
+# Among 10,000 good messages one crashes every node that processes it. Its handler causes a
+# segfault, hangs in C, exceeds skep's or the kernel's memory limit, raises an exception that skep
+# doesn't rescue, or exits. After three crashes in which it was alone in flight, the message becomes
+# a dead letter, once. All other messages are handled, and no node waits in a crash loop, even with
+# two such messages in a row. (KINDS=segfault,hang,… for some of the cases.)
 require_relative "scenario"
 require_relative "../support/small_group"
 
 GOOD = 10_000
 SEGFAULT = "Fiddle::Pointer.new(8)[0, 1]"
 CRASHED = /\ASIG(?:SEGV|ABRT)\z/ # Ruby's own handler ends with abort(3)
-PATIENT = ", liveness_timeout: 20"
+TIMEOUT = ", liveness_timeout: 20"
 KINDS = {
-  "segfault" => { harm: SEGFAULT, end: CRASHED },
-  "signal" => { harm: "Process.kill(:SEGV, Process.pid)", end: CRASHED, threads: 1, crashes: 3..3 },
-  "whole" => { harm: SEGFAULT, end: CRASHED, poisons: 2, crashes: 7..8, handler: :whole },
-  "spare" => { harm: SEGFAULT, end: CRASHED, options: "#{PATIENT}, spares: 2" },
-  "hang" => { harm: "hang", options: ", liveness_timeout: 2, kill_timeout: 0.5",
+  "segfault" => { code: SEGFAULT, end: CRASHED },
+  "signal" => { code: "Process.kill(:SEGV, Process.pid)", end: CRASHED, threads: 1, crashes: 3..3 },
+  "whole" => { code: SEGFAULT, end: CRASHED, poisons: 2, crashes: 7..8, handler: :whole },
+  "spare" => { code: SEGFAULT, end: CRASHED, options: "#{TIMEOUT}, spares: 2" },
+  "hang" => { code: "hang", options: ", liveness_timeout: 2, kill_timeout: 0.5",
               end: /\ASIGKILL, hung\z/ },
-  "memory" => { harm: "eat", options: "#{PATIENT}, kill_timeout: 0.5, memory_limit: \"120M\"",
+  "memory" => { code: "eat", options: "#{TIMEOUT}, kill_timeout: 0.5, memory_limit: \"120M\"",
                 end: /\ASIGKILL, memory_limit\z/ },
-  "oom" => { harm: "2.times { eat }", group: 300 << 20, end: /\ASIGKILL, oom\z/ },
-  "exit" => { harm: "exit!(7)", end: /\Aexit status 7\z/ },
-  "exception" => { harm: "def self.deeper = deeper; deeper", end: /\Aexit status 1\z/ }
+  "oom" => { code: "2.times { eat }", group: 300 << 20, end: /\ASIGKILL, oom\z/ },
+  "exit" => { code: "exit!(7)", end: /\Aexit status 7\z/ },
+  "exception" => { code: "def self.deeper = deeper; deeper", end: /\Aexit status 1\z/ }
 }.freeze
 HANDLERS = {
   one_by_one: <<~RUBY,
@@ -47,34 +47,34 @@ EAT = <<~'RUBY'
 RUBY
 
 class Poisoning < KafkaScenario
-  def try(kind, harm:, end:, threads: 2, poisons: 1, options: PATIENT, handler: :one_by_one,
-          group: nil, crashes: 3..4) # the first counts only where nothing else was in hand
+  def try(kind, code:, end:, threads: 2, poisons: 1, options: TIMEOUT, handler: :one_by_one,
+          group: nil, crashes: 3..4) # the first one counts only if the message was alone in flight
     before = group && (enter(group) or missing("a control group, for #{kind}"))
     @orders, @dead = topic("orders.#{kind}", 4), topic("dead.#{kind}", 1)
-    put_in(poisons)
-    @swarm = run_swarm(source(kind, harm, threads, options, handler), before:)
+    produce(poisons)
+    @swarm = run_swarm(source(kind, code, threads, options, handler), before:)
     letters = watch(poisons)
-    must("handle each good message, and no bad one") { done.uniq.size == GOOD }
-    judge_letters(letters, read(@dead))
-    judge_deaths(kind, binding.local_variable_get(:end), crashes)
+    must("handle each good message and no bad one") { done.uniq.size == GOOD }
+    check_letters(letters, read(@dead))
+    check_crashes(kind, binding.local_variable_get(:end), crashes)
   end
 
   private
 
-  # What lets a program enter a control group with so much memory.
+  # Returns Ruby code with which a process enters a new control group of this memory limit.
   def enter(bytes)
     group = SmallGroup.make(bytes) or return
     at_end { group.remove }
     group.enter
   end
 
-  # The poisons one after the other in one partition.
-  def put_in(poisons)
+  # Produces the bad messages one after the other into one partition.
+  def produce(poisons)
     bad = Array.new(poisons) { |n| ["poison #{n}", "bad", 1] }
     feed(@orders, (0...GOOD).map { |id| [id.to_s, "good", id % 4] }.insert(GOOD / 2, *bad))
   end
 
-  def source(kind, harm, threads, options, handler)
+  def source(kind, code, threads, options, handler)
     HANG + EAT + <<~RUBY
       require "skep/kafka"
       kafka = { "bootstrap.servers": "#{broker.address}" }
@@ -82,7 +82,7 @@ class Poisoning < KafkaScenario
                                        max_messages: 50, threads: #{threads}, dead_letter_topic: "#{@dead}")
       Skep.swarm "poisoned", nodes: 2 #{options} do |swarm|
         swarm.on_boot { @file = File.open("\#{__dir__}/done.\#{Process.pid}", "a") }
-        bad = -> { #{harm} }
+        bad = -> { #{code} }
         done = ->(messages) { @file.syswrite(messages.map { |one| "\#{one.key}\\n" }.join) }
         swarm.work(source) do |batch, node|
           #{HANDLERS.fetch(handler)}
@@ -91,44 +91,50 @@ class Poisoning < KafkaScenario
     RUBY
   end
 
-  # Until all is done; the events of those that were set aside.
+  # Waits until all messages are handled. Returns the dead_lettered events.
   def watch(poisons)
     letters = [@swarm.await("dead_lettered", times: poisons, seconds: 120)].flatten
     @swarm.follow("every good message is handled", seconds: 60) { done.uniq.size >= GOOD }
-    @swarm.follow("nobody is suspect any more") { @swarm.status("poisoned")["suspects"].empty? }
-    must("stop with 0; #{@swarm.account}") { @swarm.stop.exitstatus.zero? }
+    @swarm.follow("no suspect is left") { @swarm.status("poisoned")["suspects"].empty? }
+    must("exit with 0; #{@swarm.account}") { @swarm.stop.exitstatus.zero? }
     letters
   end
 
-  def judge_letters(told, letters)
-    must("set as many aside, once: #{letters}") { letters.size == told.size }
-    told.zip(letters).each_with_index do |(event, letter), n|
-      must("be that one: #{letter}") { letter.values_at(:key, :payload) == ["poison #{n}", "bad"] }
-      judge_headers(letter[:headers], event["offset"].to_s)
+  def check_letters(events, letters)
+    must("write each dead letter once: #{letters}") { letters.size == events.size }
+    events.zip(letters).each_with_index do |(event, letter), n|
+      must("dead-letter only bad messages: #{letter}") do
+        letter.values_at(:key, :payload) == ["poison #{n}", "bad"]
+      end
+      check_headers(letter[:headers], event["offset"].to_s)
     end
   end
 
-  def judge_headers(headers, offset)
+  def check_headers(headers, offset)
     where = headers.values_at("skep.topic", "skep.partition", "skep.offset", "skep.host")
-    must("say where it was: #{headers}") { where == [@orders, "1", offset, Socket.gethostname] }
-    must("say what it did: #{headers}") do
+    must("write the origin into the headers: #{headers}") do
+      where == [@orders, "1", offset, Socket.gethostname]
+    end
+    must("write the crashes into the headers: #{headers}") do
       headers.values_at("skep.crashes", "skep.attempts") == %w[3 3] &&
         headers["skep.error"].include?("crashed 3 times")
     end
   end
 
-  def judge_deaths(kind, ending, crashes)
-    told = @swarm.events.group_by { |event| event["event"] }
-    deaths = told.fetch("node_died").take_while { |event| event["mono"] < stopping(told) }
-    puts "#{kind}: #{deaths.size} crashes, #{done.size - GOOD} good ones handled again"
-    must("crash #{crashes} times: #{deaths}") { crashes.cover?(deaths.size) }
-    must("crash as it does: #{deaths}") { deaths.all? { |event| how(event).match?(ending) } }
-    must("wait in no crash loop") { (told.keys & %w[node_waiting crash_loop]).empty? }
+  def check_crashes(kind, ending, expected)
+    events = @swarm.events.group_by { |event| event["event"] }
+    crashes = events.fetch("node_died").take_while { |event| event["mono"] < stopping(events) }
+    puts "#{kind}: #{crashes.size} crashes, #{done.size - GOOD} good messages handled again"
+    must("crash #{expected} times: #{crashes}") { expected.cover?(crashes.size) }
+    must("crash for the expected reason: #{crashes}") do
+      crashes.all? { |event| reason(event).match?(ending) }
+    end
+    must("wait in no crash loop") { (events.keys & %w[node_waiting crash_loop]).empty? }
   end
 
-  def stopping(told) = told.fetch("swarm_stopping").first["mono"]
+  def stopping(events) = events.fetch("swarm_stopping").first["mono"]
 
-  def how(event)
+  def reason(event)
     status = event["signal"] ? "SIG#{event["signal"]}" : "exit status #{event["exit_status"]}"
     [status, *event["reason"]].join(", ")
   end

@@ -2,17 +2,17 @@
 
 require_relative "scenario"
 
-# A topic that doesn't exist at boot is told, the node is ready all the same, and reads it once
-# somebody has made it.
+# A topic is missing at boot. skep logs kafka_topic_missing, the node becomes ready, and reads the
+# topic once it is created.
 KafkaScenario.play do
   swarm = run_swarm(reader("orders", nodes: 1))
   missing = swarm.await("kafka_topic_missing")
-  must("name it: #{missing}") { missing["topic"] == "orders" }
+  must("name the missing topic: #{missing}") { missing["topic"] == "orders" }
   swarm.await("node_ready")
   topic("orders", 3)
-  made = Skep::OS.now
+  created = Skep::OS.now
   feed("orders", [["1", "v"]])
   await_keys(1)
-  puts format("read %.1f s after it was made", Skep::OS.now - made)
-  must("end with 0") { swarm.stop.exitstatus.zero? }
+  puts format("read %.1f s after its creation", Skep::OS.now - created)
+  must("exit with 0") { swarm.stop.exitstatus.zero? }
 end

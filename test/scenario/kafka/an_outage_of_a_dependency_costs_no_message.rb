@@ -3,16 +3,16 @@
 require_relative "scenario"
 require "time"
 
-# What handlers depend on, a file here, is away for some seconds, and each of 500 messages of 500
-# keys fails until it is back: by partition and by key, with and without a dead letter topic. None
-# of them is dead-lettered, one is tried every 1.5 s at least, and all are done soon after.
-# (AWAY=1,2,4,30 for more than 2 seconds; DOWNSTREAM=payloads for a handler of which it isn't known
-# which message failed.)
+# A dependency of the handler, here a file, is missing for some seconds. Each of 500 messages with
+# 500 keys fails meanwhile: with ordering by partition and by key, with and without a dead letter
+# topic. No message becomes a dead letter, skep retries one at least every 1.5 s, and all are
+# handled soon after the file is back. (AWAY=1,2,4,30 for outages of other lengths than 2 s;
+# DOWNSTREAM=payloads for a handler that processes the batch as a whole.)
 AWAY = ENV.fetch("AWAY", "2").split(",").map { |seconds| Float(seconds) }
 HANDLER = ENV.fetch("DOWNSTREAM", "each")
 COUNT = 500
-LONGEST = 2.0 # seconds from its return until all is done, and between two tries before that
-BUSY = 4.0 # seconds for which a busy machine may keep all of it waiting
+LONGEST = 2.0 # seconds from the outage's end until all is handled, and between two attempts
+BUSY = 4.0 # seconds of delay allowed on a busy machine
 
 class Dependency < KafkaScenario
   HANDLERS = {
@@ -30,8 +30,8 @@ class Dependency < KafkaScenario
     @swarm.follow_for(seconds)
     File.write(File.join(@swarm.directory, "back"), "")
     took = finish
-    must("stop with 0; #{@swarm.account}") { @swarm.stop.exitstatus.zero? }
-    judge(name, took, letters)
+    must("exit with 0; #{@swarm.account}") { @swarm.stop.exitstatus.zero? }
+    check(name, took, letters)
   end
 
   private
@@ -45,7 +45,7 @@ class Dependency < KafkaScenario
       Skep.swarm "readers", nodes: 1 do |swarm|
         swarm.on_boot { @done = File.open("\#{__dir__}/done", "a") }
         downstream = lambda do |messages|
-          raise IOError, "away" unless File.exist?("\#{__dir__}/back")
+          raise IOError, "missing" unless File.exist?("\#{__dir__}/back")
 
           @done.syswrite(messages.map { |message| "\#{message.key}\\n" }.join)
         end
@@ -54,23 +54,25 @@ class Dependency < KafkaScenario
     RUBY
   end
 
-  # Seconds until all is done, or set aside.
+  # Returns the seconds until every message is handled or is a dead letter.
   def finish
     since = Skep::OS.now
-    @swarm.follow("all is done") { done.uniq.size + events("dead_lettered").size >= COUNT }
+    @swarm.follow("all messages are handled") do
+      done.uniq.size + events("dead_lettered").size >= COUNT
+    end
     Skep::OS.now - since
   end
 
-  def judge(name, took, letters)
+  def check(name, took, letters)
     failed = events("handler_failed")
-    buried = letters ? read(letters).size : 0
+    dead = letters ? read(letters).size : 0
     pause = failed.map { |event| Time.parse(event["time"]) }.sort.each_cons(2).map { _2 - _1 }.max
-    puts format("%-20s done %4.1f s after its return, dead-lettered %d, tries that failed %d, " \
-                "longest time between two of them %.1f s", name, took, buried, failed.size, pause)
-    must("set nothing aside") { buried.zero? }
-    must("do each message once: #{done.tally.max_by(&:last)}") { done.size == done.uniq.size }
-    must("try again within #{LONGEST} s, not #{pause} s") { pause <= LONGEST + BUSY }
-    must("be done soon after, not after #{took} s") { took <= LONGEST + BUSY }
+    puts format("%-20s handled %4.1f s after the outage, dead letters %d, failed attempts %d, " \
+                "longest time between two attempts %.1f s", name, took, dead, failed.size, pause)
+    must("write no dead letter") { dead.zero? }
+    must("handle each message once: #{done.tally.max_by(&:last)}") { done.size == done.uniq.size }
+    must("retry within #{LONGEST} s, not #{pause} s") { pause <= LONGEST + BUSY }
+    must("handle all messages soon after, not after #{took} s") { took <= LONGEST + BUSY }
   end
 
   def events(name) = @swarm.events.select { |event| event["event"] == name }

@@ -2,8 +2,8 @@
 
 require_relative "scenario"
 
-# Some payloads aren't JSON. The handler never sees them: they go to the dead letter topic as they
-# were, and the others of their partition are handled in their order.
+# Some payloads aren't JSON. The handler never gets these messages: skep writes them unchanged to
+# the dead letter topic. The other messages of their partitions are handled in order.
 KafkaScenario.play do
   topic = topic("orders", 4)
   dead = topic("orders.dead", 1)
@@ -16,16 +16,16 @@ KafkaScenario.play do
   must("keep the order of each partition") do
     keys.group_by { |n| n % 4 }.values.all? { |some| some == some.sort }
   end
-  consumer, found = reader_of(dead, 0, "enable.partition.eof" => true), []
+  consumer, found = rdkafka_consumer(dead, 0, "enable.partition.eof" => true), []
   read_to_end(consumer) { |message| found << message }
   consumer.close
   must("write each unreadable message to the dead letter topic") do
     found.map { |message| message.key.to_i }.sort == (0...2_000).step(50).to_a
   end
-  must("write it as it was, with the reason") do
+  must("write it unchanged, with the reason") do
     found.all? do |one|
       one.payload == "{\"n\":#{one.key}" && one.headers["skep.error"].include?("isn't JSON")
     end
   end
-  must("stop with 0") { swarm.stop.exitstatus.zero? }
+  must("exit with 0") { swarm.stop.exitstatus.zero? }
 end

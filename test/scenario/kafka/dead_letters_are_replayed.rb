@@ -4,91 +4,93 @@ require_relative "scenario"
 require "json"
 require "open3"
 
-# A handler fails while its dependency is away, and always for bad messages: both become dead
-# letters. `skep kafka dead` lists them by error, shows one, counts what a replay would do, and
-# writes back those of the dependency, which is there again. Each is handled then, under its key and
-# in its partition; the others stay. Bad messages come back, and are held after three replays; a
-# purge deletes them. The topic is empty in the end, and nothing is lost.
+# A handler fails while its dependency is down, and always for bad messages: both kinds become dead
+# letters. `skep kafka dead` lists them by error, shows some, and counts what a replay would write.
+# Once the dependency is back, it replays the first kind. Each is handled under its key and in its
+# partition, and the bad messages stay. Their replays fail, and after three replays they are held. A
+# purge deletes them. At the end the topic is empty, and no message is lost.
 COUNT = 600
 BAD = 6
 
-class Dead < KafkaScenario
+class Replays < KafkaScenario
   def try
     topic("orders", 4)
     topic("dead", 2)
     swarm = run_swarm(source)
-    items = (0...COUNT).map { |n| [n.to_s, n < BAD ? "bad" : "away", n % 4] }
+    items = (0...COUNT).map { |n| [n.to_s, n < BAD ? "bad" : "down", n % 4] }
     feed("orders", items)
-    swarm.follow("all are dead letters", seconds: 120) do
+    swarm.follow("all messages are dead letters", seconds: 120) do
       swarm.events.count { |event| event["event"] == "dead_lettered" } == COUNT
     end
-    listed
+    list
     File.write(File.join(swarm.directory, "back"), "")
     replay(swarm)
     hold(swarm)
     purge
-    must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
+    must("exit with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
   end
 
   private
 
-  def listed
+  def list
     found = letters.map { |one| one.values_at("error", "topic", "count") }
     must("list both errors, not #{found}") do
       found == [["IOError", "orders", COUNT - BAD], ["ArgumentError", "orders", BAD]]
     end
     shown = dead("show", "--error", "bad", "--limit", "2", "--json").map { |one| one["payload"] }
-    must("show two of the bad ones, not #{shown}") { shown == %w[bad bad] }
-    would = dead("replay", "--error", "away", "--dry-run", "--json")
-    must("say what a replay would do, not #{would}") do
-      would.first.values_at("replayed", "kept") == [COUNT - BAD, BAD]
+    must("show two bad messages, not #{shown}") { shown == %w[bad bad] }
+    preview = dead("replay", "--error", "down", "--dry-run", "--json")
+    must("count what a replay would write, not #{preview}") do
+      preview.first.values_at("replayed", "kept") == [COUNT - BAD, BAD]
     end
-    must("change nothing") { count == COUNT }
+    must("change nothing in a dry run") { count == COUNT }
   end
 
-  # A replay that is killed loses nothing: the next one goes on.
+  # A killed replay loses no message: the next one continues.
   def replay(swarm)
-    killed = Process.spawn(*command("replay", "--error", "away", "--rate", "50"), out: File::NULL)
+    killed = Process.spawn(*command("replay", "--error", "down", "--rate", "50"), out: File::NULL)
     await_keys(10)
     Process.kill("KILL", killed)
     Process.wait(killed)
-    done = dead("replay", "--error", "away", "--rate", "2000", "--json").first
-    must("replay those of the dependency, not #{done}") { done["replayed"] == COUNT - BAD }
+    done = dead("replay", "--error", "down", "--rate", "2000", "--json").first
+    must("replay the dependency's messages, not #{done}") { done["replayed"] == COUNT - BAD }
     await_keys(COUNT - BAD)
-    must("repeat at most what the killed one did") { lines.size - (COUNT - BAD) < 500 }
+    must("repeat at most what the killed replay wrote") { lines.size - (COUNT - BAD) < 500 }
     places = lines.map { |line| line.split.first(2) }.uniq
-    must("write back to their partitions, not #{places.first(5)}") do
+    must("write back to the original partitions, not #{places.first(5)}") do
       places.all? { |partition, key| partition.to_i == key.to_i % 4 }
     end
-    @bad = count # the killed one may have written the others again, without deleting them
-    must("keep the others, not #{letters}") { letters.size == 1 && @bad.between?(BAD, 2 * BAD) }
+    @bad = count # the killed replay may have written them again without deleting them
+    must("keep the bad messages, not #{letters}") do
+      letters.size == 1 && @bad.between?(BAD, 2 * BAD)
+    end
     puts "#{COUNT - BAD} replayed at 2,000 a second, #{swarm.events.size} events"
   end
 
   def hold(swarm)
     3.times do
       done = dead("replay", "--json").first
-      must("replay the bad ones, not #{done}") { done["replayed"] == @bad }
-      swarm.follow("they are back") { count == @bad }
+      must("replay the bad messages, not #{done}") { done["replayed"] == @bad }
+      swarm.follow("they are dead letters again") { count == @bad }
     end
     done = dead("replay", "--json").first
-    must("hold what was replayed three times, not #{done}") { done["held"] == @bad }
+    must("hold messages after three replays, not #{done}") { done["held"] == @bad }
   end
 
   def purge
     unknown = Open3.capture3(RbConfig.ruby, Scenario::RunningSwarm::SKEP, "kafka", "dead", "nosuch",
                              "--brokers", broker.address)
-    must("say that there is no such topic, not #{unknown}") do
+    must("report the unknown topic, not #{unknown}") do
       unknown[1].include?("has no topic nosuch") && unknown.last.exitstatus == 1
     end
     refused = Open3.capture3(*command("purge"))
     must("delete nothing without --yes, not #{refused}") { refused.last.exitstatus == 64 }
     deleted = dead("purge", "--from", "orders", "--yes", "--json").first
-    must("purge the rest, not #{deleted}") { deleted["deleted"] == @bad }
-    must("have an empty topic") { letters.empty? }
+    must("purge the remaining letters, not #{deleted}") { deleted["deleted"] == @bad }
+    must("list nothing after the purge") { letters.empty? }
     feed("dead", [["k", "\xFF\x00".b, 0]])
     shown = dead("show", "--json").first
-    must("show in base64 what is no text, not #{shown}") do
+    must("show a binary payload in base64, not #{shown}") do
       shown.values_at("key", "payload", "payload_base64") == ["k", nil, "/wA="]
     end
   end
@@ -118,7 +120,7 @@ class Dead < KafkaScenario
         swarm.work(source) do |batch, _|
           batch.each do |message|
             raise ArgumentError, "bad" if message.payload == "bad"
-            raise IOError, "away" unless File.exist?("\#{__dir__}/back")
+            raise IOError, "down" unless File.exist?("\#{__dir__}/back")
 
             File.write("#{file}", "\#{message.partition} \#{message.key}\\n", mode: "a")
           end
@@ -128,4 +130,4 @@ class Dead < KafkaScenario
   end
 end
 
-Dead.play { try }
+Replays.play { try }

@@ -2,9 +2,9 @@
 
 require_relative "../scenario"
 
-# A swarm with `around_handler` and `on_error` on the embedded broker: both run in the node, around
-# each batch and for each failed attempt, with the exception itself. A block of on_error that raises
-# changes nothing. Plain work, and on_boot, are reported too.
+# A swarm on the embedded broker has `around_handler` and `on_error` blocks. Both run in the node:
+# `around_handler` around each batch, `on_error` for each failed attempt, with the exception object.
+# An on_error block that raises changes nothing. Errors of work without Kafka are reported, too.
 SWARM = <<~'RUBY'
   require "skep/kafka"
 
@@ -43,20 +43,20 @@ Scenario.play do
   notes = File.join(directory, "notes")
   swarm = run_swarm(SWARM, env: { "NOTES" => notes, "BROKERS" => broker.bootstrap_servers })
   swarm.await("dead_lettered")
-  swarm.follow("the rest is done") { File.read(notes).include?("done 2") }
-  must("stop with 0") { swarm.stop.exitstatus.zero? }
+  swarm.follow("the last message is handled") { File.read(notes).include?("done 2") }
+  must("exit with 0") { swarm.stop.exitstatus.zero? }
 
   named = ->(event) { swarm.events.select { |facts| facts["event"] == event } }
   lines = File.readlines(notes, chomp: true)
   failed = lines.grep(/\Aerror/)
-  must("wrap each batch, not:\n#{lines.join("\n")}") do
+  must("call around_handler for each batch, not:\n#{lines.join("\n")}") do
     lines.grep(/\Ain \d+ 0\z/).size > failed.size
   end
-  must("report each attempt, not:\n#{lines.join("\n")}") do
+  must("call on_error for each failed attempt, not:\n#{lines.join("\n")}") do
     failed.size == named.call("handler_failed").size + named.call("dead_lettered").size &&
       failed.all? { |line| line.match?(/\Aerror KeyError no price orders 1 \d true\z/) }
   end
-  must("report the broken block") do
+  must("log the broken block as hook_failed") do
     named.call("hook_failed").map { |facts| facts.values_at("hook", "error") }.uniq ==
       [["on_error", "RuntimeError: this block is broken"]]
   end
@@ -64,5 +64,7 @@ Scenario.play do
   plain = run_swarm(PLAIN, env: { "NOTES" => "#{notes}.plain" })
   plain.await("node_failed")
   plain.wait
-  must("report plain work") { File.read("#{notes}.plain") == "out of paper plain" }
+  must("call on_error for work without Kafka") do
+    File.read("#{notes}.plain") == "out of paper plain"
+  end
 end

@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
-# A transactional swarm on a real broker: SIGKILL for its nodes at any moment, SIGSTOP for longer
-# than a session, handlers that raise, SIGKILL for its supervisor and a second run. A reader that
-# sees only what was committed finds one output for each message, neither more nor less.
+# A transactional swarm on a real broker. Its nodes get SIGKILL at random moments, and one SIGSTOP
+# for longer than the session timeout. Some handlers raise. Then the supervisor gets SIGKILL, and
+# the swarm is run again. A read_committed consumer finds exactly one output for each message.
 # (MESSAGES=n and KILLS=n for more.)
 require_relative "scenario"
 
 MESSAGES = Integer(ENV.fetch("MESSAGES", "9000"))
 KILLS = Integer(ENV.fetch("KILLS", "4"))
-SESSION = 6.0 # seconds, the least that the broker takes
+SESSION = 6.0 # seconds, the broker's minimum
 NODES = 3
-BATCH = (MESSAGES / (KILLS * 50)).clamp(1, 500) # so that the kills find work to do
+BATCH = (MESSAGES / (KILLS * 50)).clamp(1, 500) # so that nodes process batches at each kill
 
 KafkaScenario.play do
   orders = topic("orders", 6)
@@ -39,13 +39,13 @@ KafkaScenario.play do
   end
   seconds = 60 + (MESSAGES / 500)
 
-  File.write("#{directory}/slow", "") # so that the kills find them at work
+  File.write("#{directory}/slow", "") # so that nodes process batches at each kill
   swarm = run_swarm(source, in_directory: directory)
   swarm.await("node_ready", times: NODES)
-  swarm.follow("they are at work") { done.call.positive? }
+  swarm.follow("the nodes process messages") { done.call.positive? }
   stopped = swarm.status("orders")["nodes"].first
   swarm.kill(stopped["pid"], :STOP)
-  asleep_since = Skep::OS.now
+  stopped_since = Skep::OS.now
   random = Random.new
   KILLS.times do
     ready = swarm.status("orders")["nodes"].select { |node| node["state"] == "ready" }
@@ -56,21 +56,21 @@ KafkaScenario.play do
     end
     swarm.follow_for(random.rand(0.8))
   end
-  swarm.follow_for(SESSION + 1.0 - (Skep::OS.now - asleep_since))
+  swarm.follow_for(SESSION + 1.0 - (Skep::OS.now - stopped_since))
   swarm.kill(stopped["pid"], :CONT)
-  must("be killed at work") { done.call.between?(1, MESSAGES - 1) }
+  must("have messages left at the last kill") { done.call.between?(1, MESSAGES - 1) }
   nodes = swarm.nodes
   swarm.signal(:KILL)
   swarm.wait
-  gone(nodes)
+  await_exit(nodes)
 
   File.unlink("#{directory}/slow")
   swarm = run_swarm(source, in_directory: directory)
   swarm.await("node_ready", times: NODES)
-  swarm.follow("each message is done", seconds:) { committed("orders", orders, 6) == MESSAGES }
-  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+  swarm.follow("each message is committed", seconds:) { committed("orders", orders, 6) == MESSAGES }
+  must("exit with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
 
-  found = transacted(outputs, 3).map(&:to_i)
+  found = read_committed(outputs, 3).map(&:to_i)
   twice = found.tally.count { |_, count| count > 1 }
   puts "#{MESSAGES} messages, handled #{done.call} times, #{KILLS + 1} kills: " \
        "#{found.size} outputs committed, #{twice} twice, #{MESSAGES - found.uniq.size} lost"

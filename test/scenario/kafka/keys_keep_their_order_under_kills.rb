@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Two partitions worked on by key, with several threads in each of two nodes, and SIGKILL for the
-# nodes again and again: each message is handled, and those of a key in their order, if the later
-# times are left aside. One key is slow, some messages have none. (MESSAGES=n, KILLS=n for more.)
+# Two nodes with several threads process two partitions, ordered by key, and get SIGKILL repeatedly.
+# Each message is handled. The first handlings of each key's messages are in order. One key is slow,
+# and some messages have no key. (MESSAGES=n, KILLS=n for more.)
 require_relative "scenario"
 
 MESSAGES = Integer(ENV.fetch("MESSAGES", "8000"))
@@ -12,7 +12,7 @@ KEYS = 50
 KafkaScenario.play do
   orders = topic("orders", 2)
   feed(orders, (0...MESSAGES).map do |n|
-    key = "k#{n % KEYS}" unless (n % 10).zero? # some have none
+    key = "k#{n % KEYS}" unless (n % 10).zero?
     [key, n.to_s, (n % KEYS) % 2]
   end)
   place = File.join(directory, "done")
@@ -49,18 +49,18 @@ KafkaScenario.play do
       event["node"] == victim["id"] && event["pid"] != victim["pid"]
     end
   end
-  must("be killed at work") { done.call.map(&:last).uniq.size < MESSAGES }
+  must("have messages left at the last kill") { done.call.map(&:last).uniq.size < MESSAGES }
   swarm.follow("every message is handled", seconds: 90) do
     done.call.map(&:last).uniq.size == MESSAGES
   end
-  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
+  must("exit with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
 
   all = done.call.sort
   first = all.uniq(&:last)
   puts "#{MESSAGES} messages, #{all.size - first.size} handled twice in #{KILLS} kills"
-  must("lose nothing") { first.map(&:last).sort == (0...MESSAGES).to_a }
+  must("lose no message") { first.map(&:last).sort == (0...MESSAGES).to_a }
   first.reject { |_, key, _| key == "-" }.group_by { |_, key, _| key }.each do |key, some|
     numbers = some.map(&:last)
-    must("keep the order of #{key}") { numbers == numbers.sort }
+    must("keep the order of the key #{key}") { numbers == numbers.sort }
   end
 end

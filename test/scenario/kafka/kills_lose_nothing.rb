@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# An ordinary swarm file on a real broker, and SIGKILL for its nodes, then its supervisor, then its
-# mold: run again, every message is handled at least once, and no process is left over.
-# (MESSAGES=n for more.)
+# An ordinary swarm file on a real broker. The nodes get SIGKILL, then the supervisor. The swarm is
+# run again, and its mold gets SIGKILL. Every message is handled at least once, and no process is
+# left. (MESSAGES=n for more.)
 require_relative "scenario"
 
 MESSAGES = Integer(ENV.fetch("MESSAGES", "30000"))
@@ -31,10 +31,10 @@ KafkaScenario.play do
     Dir.glob("#{directory}/done.*").flat_map { |path| File.readlines(path) }.map(&:to_i)
   end
 
-  File.write("#{directory}/slow", "") # so that the kills find them at work
+  File.write("#{directory}/slow", "") # so that nodes process batches at each kill
   swarm = run_swarm(source, in_directory: directory)
   swarm.await("node_ready", times: 3)
-  swarm.follow("they are at work") { done.call.any? }
+  swarm.follow("the nodes process messages") { done.call.any? }
   KILLS.times do |round|
     ready = swarm.status("orders")["nodes"].select { |node| node["state"] == "ready" }
     victim = ready.sample(random: Random.new(round))
@@ -43,12 +43,12 @@ KafkaScenario.play do
       event["node"] == victim["id"] && event["pid"] != victim["pid"]
     end
   end
-  must("be killed at work") { done.call.uniq.size.between?(1, MESSAGES - 1) }
+  must("have messages left at the last kill") { done.call.uniq.size.between?(1, MESSAGES - 1) }
   nodes = swarm.nodes
   mold = swarm.await("mold_ready")["pid"]
   swarm.signal(:KILL)
   swarm.wait
-  gone([*nodes, mold])
+  await_exit([*nodes, mold])
 
   File.unlink("#{directory}/slow")
   swarm = run_swarm(source, in_directory: directory)
@@ -56,12 +56,12 @@ KafkaScenario.play do
   mold = swarm.await("mold_ready")["pid"]
   swarm.kill(mold)
   swarm.await("mold_ready")
-  swarm.follow("every message was handled", seconds: 120) { done.call.uniq.size == MESSAGES }
-  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
-  gone([*swarm.nodes, mold])
+  swarm.follow("every message is handled", seconds: 120) { done.call.uniq.size == MESSAGES }
+  must("exit with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+  await_exit([*swarm.nodes, mold])
 
   all = done.call
   puts "#{MESSAGES} messages, #{all.size - all.uniq.size} handled twice, " \
        "#{MESSAGES - all.uniq.size} lost"
-  must("lose nothing") { all.uniq.size == MESSAGES }
+  must("lose no message") { all.uniq.size == MESSAGES }
 end

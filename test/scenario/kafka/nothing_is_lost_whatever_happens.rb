@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
-# A topic is read to its end while harm is done all along: SIGKILLs for nodes, for the supervisor
-# (which is run again at once), for the broker; nodes stopped past their session's end; scaling;
-# rolling restarts; all of it at once. A program of its own compares what lies in the topic, as kcat
-# reads it, with what the handlers wrote: each message was handled, each partition's in order. Each
-# key is written twice: whoever keeps the last value handled, as an upsert does, has the newest one.
-# How many came twice is printed.
+# A swarm reads a topic to its end during many disruptions. Nodes, the supervisor and the broker get
+# SIGKILL, and nodes get SIGSTOP for longer than the session timeout. The swarm is scaled and
+# restarted. One case combines all of these. A program without skep's code compares the topic, as
+# kcat reads it, with the handlers' records. Each message was handled, each partition's in order.
+# Each key has two messages: a consumer that upserts values ends with the newest one. The number of
+# duplicates is printed.
 #
 #   MESSAGES=1000000 CASE=each ruby test/scenario/kafka/nothing_is_lost_whatever_happens.rb
 #
-# CASE is one of those below, several with commas, or `each`; SEED makes the choices again.
+# CASE: names of CASES below, separated by commas, or `each`; SEED: repeats the random choices.
 require_relative "scenario"
-require_relative "support/deeds"
+require_relative "support/disruptions"
 
 MESSAGES = Integer(ENV.fetch("MESSAGES", "10000"))
 LONG = MESSAGES > 100_000
@@ -28,15 +28,15 @@ CASES = {
   "frozen" => [:stop] * 4,
   "all" => [*[:kill] * 4, :supervisor, :broker, :stop, :restart] * LOAD + [[:scale, 8], [:scale, 2]]
 }.freeze
-GENTLE = %w[scaled restarts].freeze # nothing is done twice
+GENTLE = %w[scaled restarts].freeze # no message is handled twice
 NODES = { "scaled" => 1, "two_swarms" => 2 }.freeze
 SWARMS = { "two_swarms" => %w[readers others], "frozen" => %w[readers others] }.freeze
 CHOSEN = ENV.fetch("CASE", "all")
-WORK = LONG ? 40.0 : 4.0 # seconds that all messages take, roughly
-SLOW = { "outages" => 40.0, "two_swarms" => 40.0, "frozen" => 40.0 }.freeze # the same
-APART = [MESSAGES / 10, 1].max # messages between the two of a key
+WORK = LONG ? 40.0 : 4.0 # rough seconds in which all messages are handled
+SLOW = { "outages" => 40.0, "two_swarms" => 40.0, "frozen" => 40.0 }.freeze # WORK of a case
+APART = [MESSAGES / 10, 1].max # messages between the two messages of a key
 
-class Matrix < KafkaScenario
+class NothingLost < KafkaScenario
   PARTITIONS = 8
   RECORD = 32 # bytes
 
@@ -55,64 +55,65 @@ class Matrix < KafkaScenario
     @read = Hash.new(0)
     @seen = Array.new(MESSAGES, false)
     began = Skep::OS.now
-    deeds = harm(name, Random.new(seed))
+    disruptions = disrupt(name, Random.new(seed))
     File.unlink("#{@place}/slow")
-    follow(deeds, MESSAGES)
-    await_commits(name, deeds)
-    deeds.swarms.each do |swarm|
-      swarm.follow("it hears signals") { swarm.events.any? } # it may have just been started again
-      must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
+    follow(disruptions, MESSAGES)
+    await_commits(name, disruptions)
+    disruptions.swarms.each do |swarm|
+      swarm.follow("the supervisor handles signals") { swarm.events.any? } # it may be a new one
+      must("exit with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
     end
-    judge(name, deeds, Skep::OS.now - began)
+    check(name, disruptions, Skep::OS.now - began)
   end
 
   private
 
-  # One deed after each share of the messages, so that all of them find work.
-  def harm(name, random)
+  # Applies one disruption after each share of the messages, so that each happens during work.
+  def disrupt(name, random)
     File.write("#{@place}/slow", "")
     swarms = SWARMS.fetch(name, ["readers"])
-    deeds = Deeds.new(broker, random, swarms) do |swarm|
+    disruptions = Disruptions.new(broker, random, swarms) do |swarm|
       place = File.join(@place, swarm).tap { |path| FileUtils.mkdir_p(path) }
       run_swarm(source(name, swarm), in_directory: place)
     end
-    deeds.swarms.each { |swarm| swarm.await("node_assigned") }
+    disruptions.swarms.each { |swarm| swarm.await("node_assigned") }
     plan = name == "all" ? CASES[name].shuffle(random:) : CASES[name]
-    plan.each.with_index(1) do |deed, number|
-      follow(deeds, MESSAGES * number / (plan.size + 1))
-      deeds.do(deed)
+    plan.each.with_index(1) do |disruption, number|
+      follow(disruptions, MESSAGES * number / (plan.size + 1))
+      disruptions.apply(disruption)
     end
-    deeds
+    disruptions
   end
 
-  # Until so many different messages are done; what lasts is ended in time.
-  def follow(deeds, count)
+  # Waits until this number of different messages is handled. Ends disruptions when they are due.
+  def follow(disruptions, count)
     deadline = Skep::OS.now + 120
-    while look < count
-      deeds.finish
-      must("get on: #{@count} of #{count} are done; #{deeds.swarm.account}") do
+    while count_handled < count
+      disruptions.end_due
+      must("continue: #{@count} of #{count} are handled; #{disruptions.swarm.account}") do
         Skep::OS.now < deadline
       end
-      deeds.swarms.each { |swarm| swarm.read(Skep::OS.now + 0.05) }
+      disruptions.swarms.each { |swarm| swarm.read(Skep::OS.now + 0.05) }
     end
-    deeds.finish(all: count == MESSAGES)
+    disruptions.end_due(all: count == MESSAGES)
   end
 
-  # Waits until the group has committed all messages. Once each message was handled, a partition may
-  # still be in the middle of a redelivery after a death or an outage. A swarm that stops there has
-  # handled an older message of some keys last; it goes on with the rest when it is started again.
-  def await_commits(group, deeds)
+  # Waits until the group has committed all messages. Although each message was handled, a partition
+  # may still be redelivering messages after a crash or an outage. A swarm that stops then has
+  # handled an older message of some keys last, and would redeliver the rest in its next run.
+  def await_commits(group, disruptions)
     deadline = Skep::OS.now + 120
-    until (done = committed(group, "orders", PARTITIONS)) == MESSAGES
-      must("commit all: #{done} of #{MESSAGES}; #{deeds.swarm.account}") do
+    until (offsets = committed(group, "orders", PARTITIONS)) == MESSAGES
+      must("commit all messages: #{offsets} of #{MESSAGES}; #{disruptions.swarm.account}") do
         Skep::OS.now < deadline
       end
-      deeds.swarms.each { |swarm| swarm.read(Skep::OS.now + 0.05) }
+      disruptions.swarms.each { |swarm| swarm.read(Skep::OS.now + 0.05) }
     end
   end
 
-  # How many messages are done, going by what has been written since the last look.
-  def look
+  # Returns the number of different handled messages. Reads only records that are new since the last
+  # call.
+  def count_handled
     Dir.glob("#{@place}/done.*").each do |path|
       text = File.binread(path, nil, @read[path]).to_s
       @read[path] += text.bytesize - (text.bytesize % RECORD)
@@ -121,20 +122,22 @@ class Matrix < KafkaScenario
     @count = @seen.count(true)
   end
 
-  def judge(name, deeds, seconds)
+  def check(name, disruptions, seconds)
     kcat = %W[kcat -C -b #{broker.address} -t orders -e -q -f #{'%p %o %s\n'}]
-    program = [RbConfig.ruby, "#{__dir__}/support/judge.rb", @place]
-    said, = Open3.pipeline_r(kcat, program) { |out, _| out.read }
-    verdict = JSON.parse(said)
-    puts "#{name}: #{line(verdict)}, #{seconds.round} s, after #{deeds.told}"
-    must("have all: #{verdict}") { verdict["messages"] == MESSAGES }
-    must("lose nothing, keep the order: #{verdict}") do
-      verdict.values_at("lost", "disorder", "wrong", "stale").all?(0)
+    program = [RbConfig.ruby, "#{__dir__}/support/record_checker.rb", @place]
+    output, = Open3.pipeline_r(kcat, program) { |out, _| out.read }
+    result = JSON.parse(output)
+    puts "#{name}: #{line(result)}, #{seconds.round} s, after #{disruptions.counts}"
+    must("have all messages in the topic: #{result}") { result["messages"] == MESSAGES }
+    must("lose no message and keep the order: #{result}") do
+      result.values_at("lost", "disorder", "wrong", "stale").all?(0)
     end
-    must("do nothing twice: #{verdict}") { !GENTLE.include?(name) || verdict["duplicates"].zero? }
+    must("handle no message twice: #{result}") do
+      !GENTLE.include?(name) || result["duplicates"].zero?
+    end
   end
 
-  def line(verdict) = verdict.map { |what, number| "#{number} #{what}" }.join(", ")
+  def line(result) = result.map { |what, number| "#{number} #{what}" }.join(", ")
 
   def source(name, swarm)
     <<~RUBY
@@ -163,11 +166,11 @@ class Matrix < KafkaScenario
   end
 end
 
-Matrix.play do
+NothingLost.play do
   seed = Integer(ENV.fetch("SEED", Random.new_seed % 10_000))
   puts "seed #{seed}"
   fill
-  must("find kcat, of Debian's package of that name") { system("kcat", "-V", out: File::NULL) }
+  must("find kcat (Debian's package kcat)") { system("kcat", "-V", out: File::NULL) }
   names = CHOSEN == "each" ? CASES.keys : CHOSEN.split(",")
   names.each { |name| try(name, seed) }
 end

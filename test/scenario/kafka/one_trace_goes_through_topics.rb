@@ -3,10 +3,10 @@
 require_relative "scenario"
 require "json"
 
-# A producer writes three orders, each in a span of its own, with OpenTelemetry's SDK. One topic's
-# handler writes what another topic's handler reads. One message fails and becomes a dead letter.
-# All spans of a message are in the producer's trace, each the child of the span before it, and its
-# dead letter names that trace, too. The SDK's own exporter writes the spans.
+# A producer with OpenTelemetry's SDK writes three orders, each in its own span. One topic's handler
+# produces messages for another topic's handler. One message fails and becomes a dead letter. All
+# spans of a message are in the producer's trace, each the child of the span before it. The dead
+# letter's headers name that trace. The SDK exports the spans to a file.
 class Traced < KafkaScenario
   SDK = <<~RUBY
     require "opentelemetry/sdk"
@@ -34,12 +34,12 @@ class Traced < KafkaScenario
     swarm = run_swarm(source)
     swarm.await("kafka_rebalance") { |event| event["partitions"].any? }
     produce
-    swarm.follow("all is handled") do
+    swarm.follow("all messages are handled") do
       dead = swarm.events.count { |event| event["event"] == "dead_lettered" }
       dead == 1 && File.exist?(file) && File.readlines(file).size == 2
     end
-    must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
-    judge(File.readlines(spans).map { |line| JSON.parse(line) })
+    must("exit with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
+    check(File.readlines(spans).map { |line| JSON.parse(line) })
   end
 
   private
@@ -60,29 +60,29 @@ class Traced < KafkaScenario
       end
       OpenTelemetry.tracer_provider.shutdown
     RUBY
-    must("produce") { system(RbConfig.ruby, "-Ilib", "-e", program) }
+    must("produce the orders") { system(RbConfig.ruby, "-Ilib", "-e", program) }
   end
 
-  def judge(found)
+  def check(found)
     by_trace = found.group_by { |one| one["trace"] }
     %w[a b bad].each do |order|
       first = found.find { |one| one["name"] == "order #{order}" }
       chain = chain(by_trace.fetch(first["trace"]), first)
-      wanted = order == "bad" ? ["process orders"] : ["process orders", "process invoices"]
-      must("have one trace of #{order}, not #{chain}") { chain == wanted }
+      expected = order == "bad" ? ["process orders"] : ["process orders", "process invoices"]
+      must("export one trace for #{order}, not #{chain}") { chain == expected }
     end
     bad = found.find { |one| one["name"] == "order bad" }
     context = read("dead").first[:headers]["traceparent"]
-    must("name the trace in the dead letter") { context.split("-")[1] == bad["trace"] }
+    must("name the trace in the dead letter's headers") { context.split("-")[1] == bad["trace"] }
     failed = found.select { |one| one["events"].include?("exception") }.map { |one| one["trace"] }
-    must("record the exception") { failed == [bad["trace"]] }
+    must("record the exception in the span") { failed == [bad["trace"]] }
     puts "3 traces, #{found.size} spans"
   end
 
-  # The names of the spans below one, each the child of the one before.
-  def chain(spans, above)
-    below = spans.find { |one| one["parent"] == above["span"] } or return []
-    [below["name"], *chain(spans, below)]
+  # Returns the names of a span's descendants, each the child of the one before.
+  def chain(spans, parent)
+    child = spans.find { |one| one["parent"] == parent["span"] } or return []
+    [child["name"], *chain(spans, child)]
   end
 
   def source

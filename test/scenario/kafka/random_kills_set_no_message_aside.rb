@@ -2,8 +2,8 @@
 
 require_relative "scenario"
 
-# Nodes are killed again and again at any moment, with batches and single messages in hand: every
-# message is handled, none is taken for the cause.
+# Nodes are killed repeatedly at random moments, with messages in flight. Every message is handled,
+# and none is blamed for the kills.
 KILLS = Integer(ENV.fetch("KILLS", "20"))
 
 KafkaScenario.play do
@@ -32,21 +32,21 @@ KafkaScenario.play do
   random = Random.new(Integer(ENV.fetch("SEED", Random.new_seed % 1_000)))
   KILLS.times do
     before = done.call.size
-    swarm.follow("nodes are at work") { done.call.size > before || before >= count }
+    swarm.follow("the nodes process messages") { done.call.size > before || before >= count }
     moment = Skep::OS.now + random.rand(0.6)
     nil while swarm.read(moment)
     victim = swarm.status("readers")["nodes"].select { |node| node["state"] == "ready" }
                   .sample(random:)
     swarm.kill(victim["pid"]) if victim
-  rescue Errno::ESRCH # it has been replaced meanwhile
+  rescue Errno::ESRCH # the node has already exited
     next
   end
   swarm.follow("every message is handled", seconds: 120) { done.call.uniq.size == count }
   suspected = swarm.events.count { |event| event["event"] == "work_isolated" }
-  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
+  must("exit with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
 
-  puts "#{suspected} of #{KILLS} kills found something in hand, " \
+  puts "#{suspected} of #{KILLS} kills had messages in flight, " \
        "#{done.call.size - count} messages were handled again, seed #{random.seed}"
-  must("find them at work") { suspected > KILLS / 4 }
-  must("set nothing aside") { read(dead).empty? }
+  must("have messages in flight at some kills") { suspected > KILLS / 4 }
+  must("write no dead letter") { read(dead).empty? }
 end

@@ -3,9 +3,9 @@
 require_relative "../scenario"
 require "skep/kafka"
 
-# What scenarios on a real Kafka share: a broker of their own, started by the program that
-# SKEP_KAFKA_BROKER names (start DIR PORT, stop DIR, kill DIR), swarms that read from it, and a
-# file in which each handled message is a line.
+# Helpers for scenarios that run against a real Kafka. Each scenario has its own broker, which the
+# program in SKEP_KAFKA_BROKER starts (start DIR PORT, stop DIR, kill DIR). Swarms read from it and
+# write one line for each handled message to a file.
 #
 #   KafkaScenario.play do
 #     topic = topic("orders", 8)
@@ -16,10 +16,10 @@ require "skep/kafka"
 #
 # Without SKEP_KAFKA_BROKER a scenario is skipped, unless it overrides `embedded?`.
 class KafkaScenario < Scenario
-  # A real broker in a directory of its own.
+  # A real broker with its own directory.
   class Broker
     PROGRAM = ENV["SKEP_KAFKA_BROKER"]
-    SECONDS = 90 # in which the program itself gives up
+    SECONDS = 90 # the program's own timeout is shorter
     BOOT_SECONDS = 60
 
     attr_reader :port
@@ -32,25 +32,25 @@ class KafkaScenario < Scenario
 
     def address = "127.0.0.1:#{port}"
 
-    # On a busy machine the broker may need longer than the program waits for it.
+    # On a busy machine the broker may need longer to boot than the program waits.
     def start
       command("start", @port.to_s)
     rescue Scenario::Failed => e
       warn "the broker on port #{@port} needs longer: #{e.message}"
-      raise unless answers_after_all?
+      raise unless accepts_connections_later?
     end
 
     def stop = command("stop")
     def kill = command("kill")
 
-    # Kills it, unless a scenario that failed had stopped it.
+    # Kills the broker, unless a failed scenario has already stopped it.
     def finish
       kill
     rescue Scenario::Failed => e
       warn e.message
     end
 
-    # Adds to its configuration and starts it again.
+    # Replaces the configuration by the block's result and restarts the broker.
     def reconfigure
       kill
       path = File.join(@directory, "server.properties")
@@ -60,31 +60,31 @@ class KafkaScenario < Scenario
 
     private
 
-    # The program takes the port after it, too, and a scenario the one after that. Below those that
-    # the kernel gives to clients.
+    # Returns the first of three free ports: the program uses the second one, too, and some
+    # scenarios the third. They are below the kernel's range of ephemeral ports.
     def free_port
       port = Random.rand(10_000..32_000)
       (port..port + 2).each { |one| TCPServer.new("127.0.0.1", one).close }
       port
-    rescue Errno::EADDRINUSE # by another program
+    rescue Errno::EADDRINUSE
       retry
     end
 
-    # Returns false if its process has ended, or if it is still booting after that long.
-    def answers_after_all?
+    # Returns false if the broker exits, or if it is still booting at the deadline.
+    def accepts_connections_later?
       pidfd = Skep.pidfd(Integer(File.read(File.join(@directory, "broker.pid"))))
       deadline = Skep::OS.now + Patience.of(BOOT_SECONDS)
-      until answers?
+      until accepts_connections?
         return false if Skep::OS.now > deadline || pidfd.wait(timeout: 0.25)
       end
       true
-    rescue Errno::ENOENT, Errno::ESRCH # it has never run, or has ended
+    rescue Errno::ENOENT, Errno::ESRCH # the broker never started, or has exited
       false
     ensure
       pidfd&.close
     end
 
-    def answers?
+    def accepts_connections?
       Socket.tcp("127.0.0.1", port, connect_timeout: 1).close
       true
     rescue SystemCallError
@@ -108,7 +108,7 @@ class KafkaScenario < Scenario
     super() { missing "SKEP_KAFKA_BROKER, a program that starts a broker" }
   end
 
-  # Returns true if the scenario has an embedded broker instead.
+  # Returns true if the scenario uses an embedded broker instead.
   def self.embedded? = false
 
   def broker
@@ -125,7 +125,7 @@ class KafkaScenario < Scenario
 
   def feed(topic, items) = seed(topic) { |seeder| seeder.publish(items) }
 
-  # Returns the partitions of each node by its last event, as [topic, partition].
+  # Returns the partitions of each node, as [topic, partition], from its last kafka_rebalance event.
   def held(swarm)
     swarm.events.each_with_object({}) do |event, held|
       held[event["pid"]] = event["held"] if event["event"] == "kafka_rebalance"
@@ -133,39 +133,39 @@ class KafkaScenario < Scenario
     end.values.map { |topics| topics.flat_map { |topic, numbers| numbers.map { |n| [topic, n] } } }
   end
 
-  # Waits until so many nodes of these swarms share so many partitions, each of them having some;
-  # groups: as many times as there are groups that read them.
-  def share(partitions, *swarms, among:, groups: 1, seconds: SECONDS)
-    swarms.first.follow("#{among} share #{partitions} partitions", seconds:) do
+  # Waits until exactly this number of nodes have partitions assigned, and each partition is
+  # assigned once in each group. groups: the number of consumer groups.
+  def await_assignment(partitions, *swarms, nodes:, groups: 1, seconds: SECONDS)
+    swarms.first.follow("#{nodes} nodes share #{partitions} partitions", seconds:) do
       swarms.drop(1).each { |swarm| nil while swarm.read(Skep::OS.now) }
       all = swarms.flat_map { |swarm| held(swarm) }.reject(&:empty?)
-      all.size == among && all.flatten(1).tally.values == [groups] * partitions
+      all.size == nodes && all.flatten(1).tally.values == [groups] * partitions
     end
   end
 
-  # Returns how often partitions were assigned to a node of the swarm, or revoked.
+  # Returns how often partitions were assigned to, or revoked from, a node of the swarm.
   def rebalances(swarm)
     swarm.events.count { |event| event["event"] == "kafka_rebalance" && event["partitions"].any? }
   end
 
-  # Returns how often the broker has changed the assignment of a group: the generation in its last
-  # record of it, or the epoch with the protocol of KIP-848.
+  # Returns the group's generation (with KIP-848, its epoch) from the broker's last record of the
+  # group. It grows with each rebalance.
   def generation(group)
     records = read("__consumer_offsets", partition: offsets_partition(group))
     records.reverse_each do |record|
       version, size = record[:key].unpack("s>s>")
       next unless [2, 3].include?(version) && record[:key][4, size] == group && record[:payload]
 
-      type = record[:payload].unpack1("x2s>") # the length of a text, in the older ones
+      type = record[:payload].unpack1("x2s>") # length of the protocol type, in version 2
       return record[:payload].unpack1("l>", offset: version == 2 ? 4 + type : 2)
     end
-    raise Failed, "none of the broker's #{records.size} records is of the group #{group}"
+    raise Failed, "none of the broker's #{records.size} records is about the group #{group}"
   end
 
-  # The offsets a group has committed, of all partitions together; nil where transactions that are
-  # being committed keep the broker from telling, or the group has no coordinator yet.
+  # Returns the sum of the group's committed offsets over all partitions. Returns nil while a
+  # transaction is being committed, or while the group has no coordinator.
   def committed(group, topic, partitions)
-    consumer = reader_of(topic, 0, group:)
+    consumer = rdkafka_consumer(topic, 0, group:)
     list = Rdkafka::Consumer::TopicPartitionList.new
     list.add_topic(topic, (0...partitions).to_a)
     consumer.committed(list, 10_000).to_h.fetch(topic).sum { |partition| partition.offset || 0 }
@@ -175,9 +175,9 @@ class KafkaScenario < Scenario
     consumer&.close
   end
 
-  # All messages of a topic's partition, read without skep.
+  # Returns all messages of a topic's partition, read with rdkafka.
   def read(topic, partition: 0)
-    consumer = reader_of(topic, partition)
+    consumer = rdkafka_consumer(topic, partition)
     first, last = consumer.query_watermark_offsets(topic, partition)
     deadline = Skep::OS.now + Patience.of(SECONDS)
     found = []
@@ -189,11 +189,11 @@ class KafkaScenario < Scenario
     consumer&.close
   end
 
-  # What the messages say that are in a topic and that count: those of transactions that were
-  # committed. Read without skep, to where the first open transaction begins.
-  def transacted(topic, partitions)
-    consumer = reader_of(topic, 0...partitions, "isolation.level" => "read_committed",
-                                                 "enable.partition.eof" => true)
+  # Returns the payloads of a topic's committed messages, up to the first open transaction. Reads
+  # with rdkafka.
+  def read_committed(topic, partitions)
+    consumer = rdkafka_consumer(topic, 0...partitions, "isolation.level" => "read_committed",
+                                                       "enable.partition.eof" => true)
     found = []
     ends = 0
     ends += 1 while ends < partitions && read_to_end(consumer) { |one| found << one.payload }
@@ -204,8 +204,8 @@ class KafkaScenario < Scenario
 
   def file = File.join(directory, "done")
 
-  # A swarm that writes "node topic/partition/offset key" of each message; `more` is Ruby for the
-  # source, `body` for the handler.
+  # Returns a swarm file whose handler writes "node topic/partition/offset key" for each message.
+  # more: Ruby for the source's options; body: Ruby for the handler.
   def reader(topic, nodes: 2, group: "readers", more: "", kafka: {}, body: "", options: "")
     <<~RUBY
       require "skep/kafka"
@@ -224,7 +224,7 @@ class KafkaScenario < Scenario
   def lines = File.exist?(file) ? File.readlines(file, chomp: true) : []
   def keys = lines.map { |line| line.split.last.to_i }
 
-  # Waits until so many different keys have been handled.
+  # Waits until the handlers have written this number of different keys.
   def await_keys(count, seconds: SECONDS)
     seconds = Patience.of(seconds)
     deadline = Skep::OS.now + seconds
@@ -250,7 +250,7 @@ class KafkaScenario < Scenario
     seeder&.close
   end
 
-  # Where a group's records are: by Java's hash of its name.
+  # Returns the partition of __consumer_offsets for a group: Java's hash of the group's name.
   def offsets_partition(group)
     hash = group.bytes.inject(0) { |sum, byte| ((sum * 31) + byte) & 0xffffffff }
     [hash].pack("L").unpack1("l").abs % OFFSETS_PARTITIONS
@@ -259,7 +259,7 @@ class KafkaScenario < Scenario
   OFFSETS_PARTITIONS = 4 # offsets.topic.num.partitions
   private_constant :OFFSETS_PARTITIONS
 
-  def reader_of(topic, partitions, group: "reader#{Process.pid}", **settings)
+  def rdkafka_consumer(topic, partitions, group: "reader#{Process.pid}", **settings)
     require "rdkafka"
     consumer = Rdkafka::Config.new("bootstrap.servers" => broker.address, "group.id" => group,
                                    "auto.offset.reset" => "earliest",
@@ -269,7 +269,7 @@ class KafkaScenario < Scenario
     consumer.tap { consumer.assign(list) }
   end
 
-  # Yields what comes until one partition is at its end; false where that takes too long.
+  # Yields messages until the consumer reaches the end of a partition. Returns nil at the deadline.
   def read_to_end(consumer)
     deadline = Skep::OS.now + Patience.of(SECONDS)
     while Skep::OS.now < deadline

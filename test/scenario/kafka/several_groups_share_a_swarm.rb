@@ -1,9 +1,8 @@
 # frozen_string_literal: true
 
-# Several sources in one swarm, each with nodes of its own: two of the same group read different
-# topics, a third reads all topics of a pattern in another group, with the protocol of KIP-848 where
-# the broker assigns. Everybody gets what is theirs, and all are known to their groups by names of
-# their own.
+# One swarm has three sources, each with its own nodes. Two sources of one group read different
+# topics. A third source reads all topics of a pattern in another group, with KIP-848 assignment.
+# Each source gets the messages of its topics, and each node has its own instance id in its group.
 require_relative "scenario"
 
 def swarm_of(address, directory)
@@ -28,8 +27,8 @@ end
 KafkaScenario.play do
   %w[orders invoices].each { |name| topic(name, 4) }
   swarm = run_swarm(swarm_of(broker.address, directory))
-  share(8, swarm, among: 5, groups: 2)
-  swarm.follow("each says in which group it is") do
+  await_assignment(8, swarm, nodes: 5, groups: 2)
+  swarm.follow("each node reports its group") do
     swarm.status("readers")["nodes"].map { |node| node["work"]["group"] } ==
       %w[billing billing billing audit audit]
   end
@@ -37,21 +36,21 @@ KafkaScenario.play do
   %w[orders invoices].each do |name|
     feed(name, (0...1_000).map { |n| ["#{name}#{n}", "v", n % 4] })
   end
-  swarm.follow("all is handled") { lines.uniq.size == 4_000 }
+  swarm.follow("all messages are handled") { lines.uniq.size == 4_000 }
   work = lines.map(&:split).group_by(&:first)
-  must("keep to their topics") do
+  must("handle only the source's topics") do
     %w[orders invoices].all? { |name| work[name].map { |line| line[2] }.uniq == [name] }
   end
-  must("share them") do
+  must("use all nodes of a source") do
     work.transform_values { |all| all.map { |line| line[1] }.uniq.sort } ==
       { "orders" => %w[0 1], "invoices" => %w[2], "audit" => %w[3 4] }
   end
-  must("come once: #{lines.size}") { lines.size == 4_000 }
+  must("handle each message once for each group: #{lines.size}") { lines.size == 4_000 }
 
-  topic("invoices-2", 2) # a topic made later, which the pattern is of
+  topic("invoices-2", 2) # a new topic that matches the pattern
   feed("invoices-2", (0...100).map { |n| ["late#{n}", "v", n % 2] })
-  swarm.follow("it is read") { lines.uniq.size == 4_100 }
+  swarm.follow("the new topic is read") { lines.uniq.size == 4_100 }
   taken = swarm.events.select { |event| event["event"] == "kafka_instance_id_taken" }
-  must("have a name each: #{taken.first}") { taken.empty? }
-  must("end with 0") { swarm.stop.exitstatus.zero? }
+  must("use each instance id once: #{taken.first}") { taken.empty? }
+  must("exit with 0") { swarm.stop.exitstatus.zero? }
 end

@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
-# Garbage, a hundred megabytes, clients that say nothing, more of them than there are descriptors:
-# whoever asks properly is answered, the helper is the same, and the supervisor hasn't noticed.
+# Clients send garbage, 100 MB, or nothing, and are more than the helper has descriptors: valid
+# requests are still answered, the helper stays the same process, and the supervisor is not
+# affected.
 require_relative "scenario"
 
 MetricsScenario.play do
   swarm = run_swarm(<<~RUBY)
-    user = "nobody" if Process.uid.zero? # to whom the control socket is closed
+    user = "nobody" if Process.uid.zero? # can't open the control socket
     Skep.swarm "assailed", nodes: 1, metrics: "127.0.0.1:0", user: do |swarm|
       swarm.preload { Process.setrlimit(:NOFILE, 64) }
       swarm.work { |node| node.ready!; node.wait until node.stopping? }
@@ -19,17 +20,17 @@ MetricsScenario.play do
   resident = -> { Skep::OS::Memory::Statm.of(helper).rss }
   small = resident.call
 
-  talk = lambda do |*texts, hears: true|
+  talk = lambda do |*texts, reads: true|
     TCPSocket.open(@host, @port) do |client|
       texts.each { |text| client.write(text) }
-      hears ? client.read : ""
+      reads ? client.read : ""
     end
-  rescue Errno::EPIPE, Errno::ECONNRESET # it is cut, and may be
+  rescue Errno::EPIPE, Errno::ECONNRESET # the server may close the connection
     ""
   end
   random = Random.new(1)
-  50.times { talk.call(random.bytes(2_000), hears: false) }
-  must("call garbage a bad request") do
+  50.times { talk.call(random.bytes(2_000), reads: false) }
+  must("answer garbage with 400") do
     talk.call("\0\0\0 / HTTP/9.9\r\n\r\n").include?(" 400 Bad Request")
   end
   piece = "x" * 1_000_000
@@ -38,7 +39,7 @@ MetricsScenario.play do
   talk.call("POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
             *["#{piece.size.to_s(16)}\r\n#{piece}\r\n"] * 100)
   talk.call("GET /#{piece}", *[piece] * 100)
-  must("not keep any of it: from #{small} to #{resident.call}") do
+  must("keep none of it in memory: from #{small} to #{resident.call}") do
     resident.call < small + 24_000_000
   end
 
@@ -46,13 +47,13 @@ MetricsScenario.play do
   silent.each { |client| client.write("GET /met") }
   slow = silent.pop
   silent.each(&:close)
-  must("answer once they have gone") { page.include?("skep_nodes") }
+  must("answer after silent clients disconnect") { page.include?("skep_nodes") }
   slow.write("rics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-  must("answer a slow one, too") { slow.read.include?("skep_nodes") }
+  must("answer a slow client, too") { slow.read.include?("skep_nodes") }
   slow.close
 
   after = scrape
-  must("have the helper it had") do
+  must("keep its helper") do
     pid_of(swarm, "helper") == helper && swarm.events.none? { |one| GONE.include?(one["event"]) }
   end
   must("cost the supervisor no descriptor") do

@@ -4,35 +4,35 @@ require_relative "../scenario"
 require "net/http"
 require "socket"
 
-# What scenarios of metrics share: a swarm that serves them, asked as Prometheus asks it.
+# The base of the metrics' scenarios: a swarm that serves metrics, scraped like Prometheus does.
 #
 #   MetricsScenario.play do
 #     swarm = run_swarm(…)                  # with metrics: "127.0.0.1:0"
-#     address(swarm)                        # => where it serves, from the log
+#     address(swarm)                        # reads the address from the log
 #     get("/readyz")                        # => [503, "not ready: it is booting\n"]
 #     scrape                                # => { 'skep_nodes{state="ready"}' => 2.0, … }
-#     counters(scrape)                      # those that only ever grow
+#     counters(scrape)                      # only series that never decrease
 #   end
 class MetricsScenario < Scenario
   def address(swarm)
     @host, @port = swarm.await("metrics_listening")["address"].split(":")
   end
 
-  # One connection each. Raises where it is refused or cut.
+  # Opens a connection for each request. Raises if it is refused or closed.
   def get(path)
     how = [@host, @port.to_i, nil, { read_timeout: SECONDS }]
     answer = Net::HTTP.start(*how) { |http| http.get(path) }
     [answer.code.to_i, answer.body]
   end
 
-  # The first such answer; asks again when the swarm has said something, or a few times a second.
+  # Returns the first answer with that code; retries after each log line and every 0.2 s.
   def await_answer(swarm, path, code)
     answer = nil
     swarm.follow("#{path} answers #{code}, not #{answer}") { (answer = get(path)).first == code }
     answer.last
   end
 
-  # On a busy machine a supervisor may be late.
+  # Retries: on a busy machine the supervisor may be late.
   def page
     deadline = Skep::OS.now + SECONDS
     code, body = get("/metrics") until code == 200 || Skep::OS.now > deadline
@@ -47,7 +47,7 @@ class MetricsScenario < Scenario
     end
   end
 
-  # What a node's process counts ends with it.
+  # Without the counters of a node's process, which end with it.
   def counters(figures)
     figures.select do |series, _|
       series.match?(/_(?:total|count|sum|bucket)(?:\{|\z)/) &&
@@ -55,10 +55,12 @@ class MetricsScenario < Scenario
     end
   end
 
-  # Nothing counted is ever taken back.
+  # Fails if a counter has decreased.
   def must_grow(before, after, where)
     shrunk = counters(before).reject { |series, value| after.fetch(series, 0) >= value }
-    must("count on #{where}: #{shrunk} became #{after.slice(*shrunk.keys)}") { shrunk.empty? }
+    must("keep its counters #{where}: #{shrunk} became #{after.slice(*shrunk.keys)}") do
+      shrunk.empty?
+    end
   end
 
   def pid_of(swarm, node)
@@ -66,7 +68,7 @@ class MetricsScenario < Scenario
     ready.last["pid"]
   end
 
-  # Kills its process; returns once another one is ready.
+  # Kills the node's process; returns once another one is ready.
   def replace(swarm, node)
     before = pid_of(swarm, node)
     swarm.kill(before)

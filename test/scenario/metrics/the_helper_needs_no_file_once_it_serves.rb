@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The helper may be another user than the one who started the swarm, and not be allowed to read its
-# gems: the mold loads all that serving takes.
+# The helper may run as a user without access to the gems: the mold loads all that the server
+# needs.
 require_relative "scenario"
 
 MetricsScenario.play do
@@ -28,5 +28,5 @@ MetricsScenario.play do
   get("/readyz")
   swarm.stop
   late = swarm.stderr.scan(/loaded late: (.*)/).flatten
-  must("load nothing late but what the work did: #{late}") { late == %w[ostruct] }
+  must("load no file after the fork but the work's: #{late}") { late == %w[ostruct] }
 end

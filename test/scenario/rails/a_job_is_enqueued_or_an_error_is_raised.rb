@@ -2,9 +2,9 @@
 
 require_relative "scenario"
 
-# Whoever enqueues a job has it in Kafka afterwards, or an error: also in a process forked from one
-# that has enqueued before, as a worker of Puma's is; also when no broker answers, and when the job
-# is too large. What a node would make of it can be tried without one.
+# After an enqueue the job is in Kafka, or the call raises: also in a process whose parent has
+# enqueued before, like a Puma worker, also if no broker answers, and if the job is too large. The
+# test helper runs the jobs without a node.
 RailsScenario.play do
   without_database
   write("config/initializers/zz.rb", <<~RUBY)
@@ -18,7 +18,7 @@ RailsScenario.play do
     end
   RUBY
   stops = %i[down! up!]
-  said = step_by_step(<<~'RUBY') { broker.public_send(stops.shift) }
+  output = step_by_step(<<~'RUBY') { broker.public_send(stops.shift) }
     def failure
       yield
       "nothing"
@@ -45,7 +45,7 @@ RailsScenario.play do
     require "skep/kafka/testing"
     work = Skep::Kafka::Testing.load("swarm.rb").work("shop.jobs.default")
     outcome = work.run([JSON.generate(KeyedJob.new("c").serialize), "{"])
-    put.call "rehearsed", [outcome.done, outcome.dead_letters].map(&:size).inspect
+    put.call "test run", [outcome.done, outcome.dead_letters].map(&:size).inspect
 
     put.call "large", failure { NoteJob.perform_later("x" * 2_000_000) }
     some = [NoteJob.new(1), NoteJob.new("x" * 2_000_000)]
@@ -60,14 +60,14 @@ RailsScenario.play do
   RUBY
   expected = {
     "place" => "shop.jobs.default", "forked" => "true true", "parent" => "true", "keys" => "1",
-    "all" => "50", "late" => "shop.jobs.delay-2s", "rehearsed" => "[1, 1]",
+    "all" => "50", "late" => "shop.jobs.delay-2s", "test run" => "[1, 1]",
     "large" => /\ASkep::Rails::EnqueueFailed: NoteJob wasn't enqueued: .*too large/,
     "some" => /1 of 2 jobs weren't enqueued: .*too large/, "which" => "[true, false]",
     "queue" => /InvalidQueueName: Queue "no queue" .* Use letters/,
     "own" => /InvalidQueueName: Queue "dead" .* Choose another/,
     "away" => /EnqueueFailed: NoteJob wasn't enqueued: .*timed out/, "back" => "true"
   }
-  told = said.lines.to_h { |line| line.chomp.split(": ", 2) }
-  wrong = expected.reject { |name, what| what === told[name] }
-  must("tell what became of each, not #{told.slice(*wrong.keys)}: #{said}") { wrong.empty? }
+  results = output.lines.to_h { |line| line.chomp.split(": ", 2) }
+  wrong = expected.reject { |name, what| what === results[name] }
+  must("return or raise as expected, not #{results.slice(*wrong.keys)}: #{output}") { wrong.empty? }
 end

@@ -11,7 +11,7 @@ require_relative "../examples/scenario"
 # The embedded broker keeps nothing when it is killed, so only a real one is.
 class ExactRows < ExampleScenario
   ROUNDS = Integer(ENV.fetch("ROUNDS", "1"))
-  MESSAGES, PARTITIONS, BAD = 6_000, 8, 1_500 # every so many is a message that always fails
+  MESSAGES, PARTITIONS, BAD = 6_000, 8, 1_500 # each 1500th message always fails
   SCHEMA = <<~RUBY
     require "skep/kafka"
     require "active_record"
@@ -36,21 +36,21 @@ class ExactRows < ExampleScenario
     topics(@topic => PARTITIONS, "#{@topic}.dead" => 1)
     feed(@topic, numbers(0...MESSAGES))
     swarm = run_swarm(source, env: { "DATABASE_URL" => database.url })
-    deeds(swarm)
+    disturb(swarm)
     swarm.follow(-> { "#{done} of #{MESSAGES} done, #{rows.size} rows" }) { done == MESSAGES }
     stop_well(swarm)
-    judge(swarm)
+    check(swarm)
   ensure
     @database&.stop
   end
 
   def prepare
-    said, status = Open3.capture2e({ "DATABASE_URL" => database.url }, RbConfig.ruby, "-I",
+    output, status = Open3.capture2e({ "DATABASE_URL" => database.url }, RbConfig.ruby, "-I",
                                    File.expand_path("../../../lib", __dir__), "-e", SCHEMA)
-    must("make the tables: #{said}") { status.success? }
+    must("create the tables: #{output}") { status.success? }
   end
 
-  def deeds(swarm)
+  def disturb(swarm)
     kill_at(swarm, [1, MESSAGES / 6]) { rows.size }
     swarm.follow("a third is done") { rows.size >= MESSAGES / 3 }
     database.kill
@@ -74,7 +74,7 @@ class ExactRows < ExampleScenario
 
   def query(sql)
     database.query(sql).lines(chomp: true).reject(&:empty?).map { |line| Integer(line) }
-  rescue RuntimeError # it recovers
+  rescue RuntimeError # the database is recovering
     []
   end
 
@@ -85,7 +85,7 @@ class ExactRows < ExampleScenario
     end
   end
 
-  def judge(swarm)
+  def check(swarm)
     found = rows.tally
     twice = found.select { |_, times| times > 1 }.keys
     lost = [*0...MESSAGES] - found.keys - bad

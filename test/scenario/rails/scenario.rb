@@ -6,13 +6,13 @@ require "fileutils"
 require "pg"
 require "skep/kafka"
 
-# What scenarios of a Rails application share (`bin/setup rails` installs what these need): a small
-# but real one, on a PostgreSQL and the embedded broker.
+# The base of the Rails scenarios (`bin/setup rails` installs what they need): a small but real
+# Rails application, on PostgreSQL and the embedded broker.
 #
 #   RailsScenario.play do
-#     install                          # what a user has from `rails generate skep:install`
+#     install                          # runs `rails generate skep:install`
 #     swarm = run_application
-#     in_application("NoteJob.perform_later(1)")     # another process of it; what it printed
+#     in_application("NoteJob.perform_later(1)")     # runs another process; returns its output
 #     rows("SELECT number FROM notes")               # => [["1"]]
 #   end
 class RailsScenario < Scenario
@@ -44,7 +44,7 @@ class RailsScenario < Scenario
       require_relative "application"
       Rails.application.initialize!
     RUBY
-    "config/initializers/kafka.rb" => <<~RUBY, # before the generated one, which knows the brokers
+    "config/initializers/kafka.rb" => <<~RUBY, # runs before the generated one
       Rails.application.configure do
         config.skep.prefix = "shop.jobs."
         config.skep.delays = [0.5, 2]
@@ -66,7 +66,7 @@ class RailsScenario < Scenario
     "app/jobs/note_job.rb" => <<~RUBY,
       class NoteJob < ActiveJob::Base
         def perform(number)
-          Note.create!(number:, said: "first", pid: Process.pid, backend: Note.backend)
+          Note.create!(number:, text: "first", pid: Process.pid, backend: Note.backend)
         end
       end
     RUBY
@@ -100,16 +100,16 @@ class RailsScenario < Scenario
     ).tap { |broker| at_end { broker.stop } }
   end
 
-  # With a table of notes.
+  # Returns a PostgreSQL with the table notes.
   def notes
     @notes ||= Postgres.start.tap do |postgres|
       at_end { postgres.stop }
-      postgres.query("CREATE TABLE notes (id serial PRIMARY KEY, number int, said text, pid int, " \
+      postgres.query("CREATE TABLE notes (id serial PRIMARY KEY, number int, text text, pid int, " \
                      "backend int)")
     end
   end
 
-  # A Redis of its own, on a UNIX socket alone: its path.
+  # Starts a Redis on a UNIX socket; returns the path.
   def redis
     @redis ||= "#{directory}/redis.sock".tap do |path|
       options = { "port" => 0, "unixsocket" => path, "save" => "", "dir" => directory }
@@ -117,8 +117,8 @@ class RailsScenario < Scenario
     end
   end
 
-  # Nobody is to connect to one.
-  def without_database = @database_url = "postgresql:///nobody"
+  # Sets a database URL to which no connection is possible.
+  def without_database = @database_url = "postgresql:///none"
 
   def environment
     @database_url ||= notes.url
@@ -127,7 +127,7 @@ class RailsScenario < Scenario
       "SKEP_RUN_DIR" => directory }
   end
 
-  # By Rails' own generators: twice, as what is there must stay as it is.
+  # Runs the Rails generator twice: the second run must keep existing files.
   def install
     write("Procfile.dev", "web: bin/rails server")
     in_application(<<~RUBY)
@@ -136,26 +136,26 @@ class RailsScenario < Scenario
       File.write("config/skep.rb", "# mine\n", mode: "a")
       Rails::Generators.invoke("skep:install")
     RUBY
-    must("keep what is there") { File.read("#{root}/config/skep.rb").end_with?("# mine\n") }
+    must("keep existing files") { File.read("#{root}/config/skep.rb").end_with?("# mine\n") }
     write("swarm.rb", "require_relative \"config/skep\"\n")
   end
 
   def skep(*arguments) = application(SKEP, *arguments)
 
-  # What it printed; its failure is the scenario's.
+  # Runs Ruby code in the application; returns its output. Its failure fails the scenario.
   def in_application(source)
     application("-e", "require \"./config/environment\"; #{source}")
   end
 
-  # The same of a program that stops at each line `$stdin.gets`: the block is called at each of its
-  # stops. What it printed in all.
+  # Runs Ruby code that stops at each `$stdin.gets`, and calls the block at each stop. Returns the
+  # whole output.
   def step_by_step(source, &)
     source = "$stdout.sync = true; require \"./config/environment\"; #{source}"
     source = source.gsub("$stdin.gets", "puts(\"STOP\"); $stdin.gets")
     command = [RbConfig.ruby, "-I#{LIB}", "-e", source]
     Open3.popen2e(environment, *command, chdir: root) do |input, output, thread|
-      said = follow_steps(input, output, &)
-      thread.value.success? ? said : raise(Failed, said)
+      printed = follow_steps(input, output, &)
+      thread.value.success? ? printed : raise(Failed, printed)
     end
   end
 
@@ -164,7 +164,7 @@ class RailsScenario < Scenario
     run_swarm(nil, in_directory: root, env: environment, under: ["env", "-C", root], **more)
   end
 
-  # How many different notes there are.
+  # Returns the number of distinct notes.
   def noted = Integer(rows("SELECT count(DISTINCT number) FROM notes").first.first)
 
   def rows(sql)
@@ -172,7 +172,7 @@ class RailsScenario < Scenario
     @database.exec(sql).values
   end
 
-  # What Rails.error was told.
+  # Returns the errors that Rails.error has received.
   def reported
     File.readlines("#{root}/log/errors").map { |line| JSON.parse(line) }
   rescue Errno::ENOENT
@@ -182,8 +182,8 @@ class RailsScenario < Scenario
   private
 
   def follow_steps(input, output)
-    output.each_line.with_object(+"") do |line, said|
-      next said << line unless line == "STOP\n"
+    output.each_line.with_object(+"") do |line, printed|
+      next printed << line unless line == "STOP\n"
 
       yield
       input.puts
@@ -195,14 +195,14 @@ class RailsScenario < Scenario
     pidfd = Skep.pidfd(Process.spawn("redis-server", *options, out: writer, err: writer))
     at_end { Scenario.kill(pidfd) }
     writer.close
-    said = +""
-    said << reader.readpartial(4096) until said.match?(/ready to accept/i)
+    log = +""
+    log << reader.readpartial(4096) until log.match?(/ready to accept/i)
   rescue EOFError, Errno::ENOENT
-    raise Failed, "there is no redis-server that runs: bin/setup rails"
+    raise Failed, "no redis-server is installed: bin/setup rails"
   end
 
   def application(*command)
-    said, status = Open3.capture2e(environment, RbConfig.ruby, "-I#{LIB}", *command, chdir: root)
-    status.success? ? said : raise(Failed, "#{command.join(" ")}: #{said}")
+    output, status = Open3.capture2e(environment, RbConfig.ruby, "-I#{LIB}", *command, chdir: root)
+    status.success? ? output : raise(Failed, "#{command.join(" ")}: #{output}")
   end
 end

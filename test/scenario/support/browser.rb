@@ -28,8 +28,8 @@ class Browser
   class Failed < StandardError
   end
 
-  # Returns the path of the browser; nil: not installed. Debian's in the PATH are scripts, which
-  # ferrum would end instead of the browser.
+  # Returns the path of the browser, or nil if none is installed. Debian's programs in the PATH are
+  # scripts: ferrum would end the script instead of the browser.
   def self.program
     [DEBIAN, *ENV["PATH"].split(":")].product(PROGRAMS).map { |place| place.join("/") }
                                      .find { |path| File.executable?(path) }
@@ -69,17 +69,17 @@ class Browser
     KEYS = { "Tab" => :Tab, "Enter" => :Enter, "Escape" => :Escape }.freeze
     private_constant :KEYS
 
-    # What went wrong in it: refused by its policy, not found, an exception.
-    attr_reader :complaints
+    # The page's errors: requests that its policy refused, files not found, exceptions.
+    attr_reader :errors
 
     def initialize(tab)
       @tab = tab
-      @complaints = []
+      @errors = []
       @loaded = Concurrent::Event.new
       tab.on("Page.loadEventFired") { @loaded.set }
-      tab.on("Log.entryAdded") { |facts, *| complain(facts["entry"]) }
+      tab.on("Log.entryAdded") { |facts, *| add_error(facts["entry"]) }
       tab.on("Runtime.exceptionThrown") do |facts, *|
-        @complaints << facts.dig("exceptionDetails", "exception", "description")
+        @errors << facts.dig("exceptionDetails", "exception", "description")
       end
     end
 
@@ -94,7 +94,7 @@ class Browser
 
     def visit(url) = leave { @tab.command("Page.navigate", url:)["errorText"] }
 
-    # What the block does leads to another page. It returns an error, if it knows of one.
+    # Waits for the page that the block's action loads. The block may return an error, a String.
     def leave
       @loaded.reset
       error = yield
@@ -137,7 +137,7 @@ class Browser
 
     def picture(path) = @tab.screenshot(path:, format: "png")
 
-    # Every address that it has requested.
+    # Returns all addresses that the page has requested.
     def requests = @tab.network.traffic.map(&:url)
 
     # Runs axe-core on what is visible; returns a sentence for each violation.
@@ -152,8 +152,8 @@ class Browser
 
     private
 
-    def complain(entry)
-      @complaints << entry["text"] if entry["level"] == "error"
+    def add_error(entry)
+      @errors << entry["text"] if entry["level"] == "error"
     end
 
     def middle(selector)

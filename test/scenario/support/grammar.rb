@@ -2,14 +2,14 @@
 
 require "json"
 
-# Values that a node may give to `node`, and frames that one that was taken over may write to its
-# channel: a grammar of types, encodings, sizes and nesting, drawn from a seed.
+# Random values that user code may pass to `node`, and random frames that a broken node may write to
+# its channel: of all types, encodings, sizes and depths, drawn from a seed.
 #
 #   grammar = Grammar.new(Random.new(42))
 #   grammar.value          # any Ruby value
-#   grammar.facts          # a Hash of such
-#   grammar.work           # a Hash that is nearly what `node.work =` takes
-#   grammar.frame          # bytes: nearly a frame of Skep::Swarm::IPC::Channel
+#   grammar.facts          # a Hash of such values
+#   grammar.work           # a Hash that is almost valid for `node.work =`
+#   grammar.frame          # bytes: almost a frame of Skep::Swarm::IPC::Channel
 #
 # The same seed gives the same values, in the same order.
 class Grammar
@@ -82,7 +82,7 @@ class Grammar
     end
   end
 
-  # Bytes for the channel.
+  # Returns bytes for the channel.
   def frame
     case @random.rand(16)
     when 0 then @random.bytes(@random.rand(200))
@@ -99,7 +99,7 @@ class Grammar
     end
   end
 
-  # Nearly the fields of a message.
+  # Returns almost valid fields of a message.
   def fields
     fields = { "name" => one_in(5) ? value : "odd", "level" => one_in(5) ? value : "info",
                "facts" => one_in(2) ? work : facts, "assigned" => one_in(5) ? value : one_in(2),
@@ -124,7 +124,7 @@ class Grammar
      Class.new { def inspect = raise(IOError, "no") }.new].sample(random: @random)
   end
 
-  # Too deep, too large, without an end, or just not.
+  # Returns facts that are too deep, too large or endless, or almost so.
   def extreme
     case @random.rand(6)
     when 0 then { "deep" => DEPTHS.sample(random: @random).times.reduce(1) { |held, _| [held] } }
@@ -170,7 +170,7 @@ class Grammar
     [size, version, ios].pack("NCC") << text.b
   end
 
-  # As JSON, or nearly so: with numbers that JSON doesn't have, or that no float can hold.
+  # Returns almost valid JSON: with numbers that JSON doesn't have, or that no float can hold.
   def json(value, depth = 0)
     @written = 0 if depth.zero?
     return "0" if (@written += 1) > MOST || depth > DEEPEST

@@ -3,10 +3,10 @@
 require "fileutils"
 require_relative "typist"
 
-# Somebody that has just cloned the repository, in directories and a GEM_HOME of their own.
+# A user with a fresh clone of the repository, with separate directories and a separate GEM_HOME.
 #
 #   user = NewUser.new(directory)
-#   user.builder.type("gem build skep.gemspec -o skep.gem")   # in a clone, without what is ignored
+#   user.builder.type("gem build skep.gemspec -o skep.gem")   # in a clone, without ignored files
 #   user.typist.start("skep run hello.rb")                    # in an empty directory
 #   user.typist(kafka: true)                                  # where karafka-rdkafka is installed
 #   user.write("hello.rb", source)
@@ -15,7 +15,7 @@ class NewUser
   ROOT = File.expand_path("../../..", __dir__)
   IGNORED = %w[.git .bundle Gemfile.lock tmp vendor].freeze
 
-  # Gem paths that have karafka-rdkafka: what `gem install` does where there is a network.
+  # Returns the gem paths that have karafka-rdkafka, so that no network is needed to install it.
   def self.kafka_paths = Gem.path.select { |path| Dir["#{path}/gems/karafka-rdkafka-*"].any? }
 
   def initialize(home)
@@ -38,7 +38,7 @@ class NewUser
     Typist.new(directory, environment(gems)).tap { |typist| @typists << typist }
   end
 
-  # As a clone has it, with what isn't committed yet.
+  # Copies the checkout like a clone, with uncommitted changes.
   def checkout
     Dir.mkdir(clone = "#{@home}/skep")
     FileUtils.cp_r((Dir.children(ROOT) - IGNORED).map { |name| "#{ROOT}/#{name}" }, clone)
@@ -46,7 +46,7 @@ class NewUser
     clone
   end
 
-  # Nothing of Bundler's.
+  # Without Bundler's variables.
   def environment(gems)
     { "PATH" => "#{@home}/gems/bin:#{RbConfig::CONFIG["bindir"]}:#{ENV.fetch("PATH")}",
       "HOME" => @home, "LANG" => "C.UTF-8", "MAKEFLAGS" => "-j2",

@@ -5,9 +5,9 @@ require "fileutils"
 require "rbconfig"
 require "socket"
 
-# A systemd for one scenario: pid 1 of its own namespaces, with journald and the given units only,
-# on this machine's files, which it can't write to. Needs root, Debian's package systemd and a
-# cgroup2 hierarchy.
+# A systemd for one scenario: pid 1 of its own namespaces, with journald and the given units only.
+# It sees this machine's files read-only. Needs root, Debian's package systemd and a cgroup2
+# hierarchy.
 #
 #   systemd = OwnSystemd.new(directory, code:)   # it can write to this directory only, as
 #                             # /run/ours. code: the folder with skep's exe and lib, for any user
@@ -27,7 +27,7 @@ class OwnSystemd
   UNSHARE = %w[unshare --pid --fork --kill-child --mount --mount-proc --cgroup --ipc --uts].freeze
   SECONDS = Patience.of(30.0)
 
-  # It sees these devices only.
+  # /dev has only these devices.
   MOUNTS = <<~'SH'
     set -e
     mount --make-rprivate /
@@ -87,7 +87,7 @@ class OwnSystemd
     @outer = Skep.pidfd(Process.spawn("sh", "-c", enter, "sh", *UNSHARE, "sh", "-c", MOUNTS, "sh",
                                       @directory, @code,
                                       err: errors = "#{@directory}/errors"))
-    return if hear(booted, "READY=1")
+    return if received?(booted, "READY=1")
 
     raise Scenario::Failed, "systemd didn't boot: #{File.read(errors)}"
   ensure
@@ -95,8 +95,8 @@ class OwnSystemd
   end
 
   def ctl(*arguments)
-    said, status = Open3.capture2e(*inside, "systemctl", "--no-ask-password", *arguments)
-    [said, status.success?]
+    output, status = Open3.capture2e(*inside, "systemctl", "--no-ask-password", *arguments)
+    [output, status.success?]
   end
 
   def show(unit, property) = ctl("show", "--value", "-p", property, unit).first.chomp
@@ -109,11 +109,11 @@ class OwnSystemd
   end
 
   def journal(*matches)
-    said, = Open3.capture2(*inside, "journalctl", "--quiet", "-o", "json", *matches)
-    said.each_line.map { |line| JSON.parse(line) }
+    output, = Open3.capture2(*inside, "journalctl", "--quiet", "-o", "json", *matches)
+    output.each_line.map { |line| JSON.parse(line) }
   end
 
-  # Follows the journal until the block is true, looking at each entry and a few times a second.
+  # Follows the journal until the block returns true; calls it after each entry and every 0.2 s.
   def follow(what)
     news = IO.popen([*inside, "journalctl", "--quiet", "--follow", "--lines=0", "-o", "cat"])
     deadline = Skep::OS.now + SECONDS
@@ -147,7 +147,7 @@ class OwnSystemd
 
   def inside = ["nsenter", "-t", init, "--pid", "--mount", "--cgroup", "--root"]
 
-  def hear(socket, word)
+  def received?(socket, word)
     deadline = Skep::OS.now + SECONDS
     while socket.wait_readable([deadline - Skep::OS.now, 0].max)
       return true if socket.recv(4096).split("\n").include?(word)

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# A page of the docs, for a scenario that does what it says: its programs and its commands.
+# A page of the docs, for a scenario that runs its programs and its commands.
 #
 #   page = Page.new("README.md")
-#   page.programs           # => { "hello.rb" => "# hello.rb\nSkep.swarm …" }, a file each
+#   page.programs           # => { "hello.rb" => "# hello.rb\nSkep.swarm …" }, by file
 #   page.commands           # => ["gem build …", …], each line after a $
 #   page.output(/pattern/)  # => the block of output that matches
 class Page

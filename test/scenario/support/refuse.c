@@ -1,7 +1,7 @@
 /*
  * Runs a program in which one system call fails, as under a seccomp filter or on an old kernel.
  *
- *   refuse CALL ERRNO program [arguments]      # 77: it can't be made to fail here
+ *   refuse CALL ERRNO program [arguments]      # exits with 77 if it can't install the filter
  *
  * Source: seccomp(2), SECCOMP_MODE_FILTER.
  */

@@ -3,12 +3,12 @@
 require "json"
 require "socket"
 
-# Hostile clients of a control socket, in a process of their own, until a given time.
+# Hostile clients of a control socket, in a separate process, until a given time.
 #
 #   siege = Siege.new("/run/skep/a.sock", Skep::OS.now + 5.0, seed: 7)
-#   siege.wait      # => { "storm" => 20_000, … }: how often each kind got in
+#   siege.wait      # => { "storm" => 20_000, … }: how often each kind connected
 #
-# None of them sends a valid command: whatever happens to the swarm is a bug.
+# None of them sends a valid command: any effect on the swarm is a bug.
 class Siege
   KINDS = %i[garbage wrong deep partial storm crowd flood slow deaf bytewise].freeze
   HELD = 24 # connections that one kind keeps open
@@ -68,15 +68,19 @@ class Siege
 
   def connect = Skep::Control::Connection.connect(@path, 0.5).to_io
 
-  def say(bytes, socket = connect)
+  def request(bytes, socket = connect)
     socket.write(bytes)
     socket.wait_readable(0.5) && socket.read
   ensure
     socket&.close
   end
 
-  def garbage(random, _held) = say("#{random.bytes(random.rand(1..4096))}\n")
-  def wrong(random, _held) = say("#{WRONG.sample(random:).b.sub("%s") { FACTS.sample(random:) }}\n")
+  def garbage(random, _held) = request("#{random.bytes(random.rand(1..4096))}\n")
+
+  def wrong(random, _held)
+    request("#{WRONG.sample(random:).b.sub("%s") { FACTS.sample(random:) }}\n")
+  end
+
   def storm(_random, _held) = connect.close
 
   def bytewise(_random, _held)
@@ -89,16 +93,16 @@ class Siege
   def deep(random, _held)
     open, close = [["[", "]"], ['{"a":', "}"]].sample(random:)
     depth = random.rand(1..10_000)
-    say("#{'{"command":' if random.rand < 0.5}#{open * depth}1#{close * depth}\n")
+    request("#{'{"command":' if random.rand < 0.5}#{open * depth}1#{close * depth}\n")
   end
 
-  # Half a request, and then nothing, or the rest of another.
+  # Sends half a request, then nothing, or the rest of another.
   def partial(random, held)
     held << connect.tap { |one| one.write('{"v":1,"command":"sta') }
     held.sample(random:).write('tus"}') if random.rand < 0.5
   end
 
-  # As many connections as possible, without waiting.
+  # Opens as many connections as possible, without waiting.
   def crowd(_random, _held)
     crowd = []
     1000.times { attempt { crowd << Skep::Control::Connection.connect_nonblock(@path).to_io } }
@@ -106,7 +110,7 @@ class Siege
     crowd.each(&:close)
   end
 
-  # 100 MB, unless the swarm closes the connection.
+  # Sends 100 MB, unless the swarm closes the connection.
   def flood(_random, _held)
     socket = connect
     attempt { 1600.times { socket.write(PIECE) } }

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A control group, of either version, with a memory limit for the processes that enter it.
+# A control group, version 1 or 2, with a memory limit for the processes that enter it.
 class SmallGroup
   ROOTS = { "/sys/fs/cgroup" => "memory.max", "/sys/fs/cgroup/memory" => "memory.limit_in_bytes" }
           .freeze
@@ -14,7 +14,7 @@ class SmallGroup
     nil
   end
 
-  # Returns true if it counts the memory of the groups in it.
+  # Returns true if the group counts the memory of its subgroups.
   def self.memory?(root)
     File.exist?("#{root}/memory.limit_in_bytes") ||
       File.read("#{root}/cgroup.subtree_control").split.include?("memory")
@@ -37,7 +37,7 @@ class SmallGroup
     Dir.rmdir(directory)
   end
 
-  # A line of Ruby for the process that enters it.
+  # Returns a line of Ruby for the process that enters the group.
   def enter = "File.write(#{"#{directory}/cgroup.procs".inspect}, Process.pid.to_s)"
 
   private

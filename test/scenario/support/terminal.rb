@@ -3,7 +3,7 @@
 require_relative "../../support/patience"
 require "fileutils"
 
-# A shell in a real terminal, tmux's.
+# A shell in a real terminal, run by tmux.
 #
 #   terminal = Terminal.new(directory, rows: 24, columns: 80, env: { "SKEP_RUN_DIR" => directory })
 #   terminal.type("skep top", "Enter")
@@ -18,7 +18,7 @@ class Terminal
   class Late < StandardError
   end
 
-  # Returns why there is none here, or nil.
+  # Returns why no terminal is available, or nil.
   def self.lacking
     "it needs tmux: bin/setup scenario" unless system("tmux", "-V", out: File::NULL, err: File::NULL)
   rescue SystemCallError
@@ -28,7 +28,7 @@ class Terminal
   def initialize(directory, rows:, columns:, env:, shell: BASH)
     @socket = File.join(directory, "tmux")
     File.mkfifo(fifo = File.join(directory, "screen"))
-    @changes = File.open(fifo, File::RDWR | File::NONBLOCK) # so that it has no end without a writer
+    @changes = File.open(fifo, File::RDWR | File::NONBLOCK) # no EOF without a writer
     words = ["env", "PS1=#{PROMPT}", *env.map { |name, value| "#{name}=#{value}" }, *shell]
     tmux("-f", File::NULL, "new-session", "-d", "-x", columns.to_s, "-y", rows.to_s, *words)
     tmux("pipe-pane", "cat > #{fifo}")
@@ -42,10 +42,10 @@ class Terminal
 
   def lines = tmux("capture-pane", "-p").lines(chomp: true).map(&:rstrip)
 
-  # The screen with its colours.
+  # Returns the screen with its colours.
   def painted = tmux("capture-pane", "-e", "-p")
 
-  # Checks the screen whenever something was written.
+  # Checks the screen after each output.
   def await(what, seconds: SECONDS)
     deadline = Skep::OS.now + seconds
     until yield(shown = lines)
@@ -56,7 +56,7 @@ class Terminal
     shown
   end
 
-  # What a command prints, once the shell is back.
+  # Returns what a command prints, once the prompt is back.
   def run(command)
     over = "over #{@runs = @runs.to_i + 1}"
     type("clear; #{command}; echo #{over}", "Enter")

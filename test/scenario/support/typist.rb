@@ -9,8 +9,8 @@ require "open3"
 #   run = typist.start("skep run hello.rb")  # runs in the background
 #   run.await(/node_ready/, times: 2)        # => the output up to there, or Typist::Late
 #   run.enter("text")                        # a line of its input
-#   run.interrupt                            # Ctrl-C, and its end: a Process::Status
-#   run.ended                                # its Process::Status, if something else ends it
+#   run.interrupt                            # Ctrl-C; returns its Process::Status
+#   run.ended                                # waits for its exit; returns the Process::Status
 #   typist.close
 class Typist
   SECONDS = 60.0
@@ -23,10 +23,10 @@ class Typist
 
   # A command in the background.
   class Run
-    attr_reader :said
+    attr_reader :output
 
     def initialize(env, directory, command)
-      @said = +""
+      @output = +""
       @reader, writer = IO.pipe
       input, @input = IO.pipe
       pid = Process.spawn(env, "bash", "-c", command, chdir: directory, in: input,
@@ -38,11 +38,11 @@ class Typist
 
     def await(pattern, times: 1)
       deadline = Skep::OS.now + SECONDS
-      until said.scan(pattern).size >= times
+      until output.scan(pattern).size >= times
         @reader.wait_readable([deadline - Skep::OS.now, 0].max) or late(pattern)
-        said << @reader.readpartial(65_536)
+        output << @reader.readpartial(65_536)
       end
-      said
+      output
     rescue EOFError
       late(pattern)
     end
@@ -55,7 +55,7 @@ class Typist
     end
 
     def ended
-      said << @reader.read
+      output << @reader.read
       @pidfd.wait(timeout: SECONDS) || late("its end")
     end
 
@@ -70,7 +70,7 @@ class Typist
 
     private
 
-    def late(what) = raise(Late, "no #{what} within #{SECONDS} s, but:\n#{said}")
+    def late(what) = raise(Late, "no #{what} within #{SECONDS} s, but:\n#{output}")
   end
 
   def initialize(directory, env)
@@ -80,9 +80,9 @@ class Typist
   end
 
   def type(command)
-    said, status = Open3.capture2e(@env, "bash", "-c", command, chdir: @directory,
-                                                                unsetenv_others: true)
-    status.success? ? said : raise(Refused, "#{command}: #{status}\n#{said}")
+    output, status = Open3.capture2e(@env, "bash", "-c", command, chdir: @directory,
+                                                                  unsetenv_others: true)
+    status.success? ? output : raise(Refused, "#{command}: #{status}\n#{output}")
   end
 
   def start(command) = Run.new(@env, @directory, command).tap { |run| @runs << run }

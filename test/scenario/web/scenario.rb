@@ -3,7 +3,7 @@
 require_relative "../scenario"
 require_relative "../support/browser"
 
-# What scenarios of the page share: `skep web` for a real swarm, and a browser that shows the page.
+# The base of the web page's scenarios: `skep web` for a real swarm, and a browser for the page.
 #
 #   WebScenario.play do
 #     swarm = run_swarm(IDLE)
@@ -18,7 +18,7 @@ class WebScenario < Scenario
     exit 1
   end
 
-  # The page's address once it is served.
+  # Starts `skep web`; returns the page's address.
   def serve(swarm, *arguments)
     out, writer = IO.pipe
     errors = "#{directory}/web.log"

@@ -18,7 +18,7 @@ BUSY = <<~'RUBY'
   end
 RUBY
 
-# Fails with all that axe-core finds.
+# Fails with all violations that axe-core finds.
 def check(page, state)
   found = page.violations
   must("have no accessibility violation #{state}:\n#{found.join("\n")}") { found.empty? }

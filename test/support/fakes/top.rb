@@ -14,7 +14,7 @@ module Fakes
   end
   stands_for TopPoller, "Skep::CLI::Top::Poller", controls: %i[commands]
 
-  # Figures that the real sampler needs two looks for: 12.4 % of a processor, 10.5 items a second.
+  # Figures that the real sampler needs two samples for: 12.4 % of a processor, 10.5 items a second.
   class ProcessSampler
     def sample(status, _now, pids:)
       ids = status["nodes"].map { |node| node["id"] }

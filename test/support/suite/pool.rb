@@ -105,7 +105,7 @@ module TestSuite
         feed
         wait(@members.each_value.map(&:results))
         @members.each_value { |member| listen(member) }
-        bury { start unless over? }
+        reap_ended { start unless over? }
       end
     end
 
@@ -142,7 +142,7 @@ module TestSuite
     end
 
     # Reaps the workers that have ended. The block replaces one.
-    def bury
+    def reap_ended
       @members.values.each do |member|
         _, status = Process.wait2(member.pid, Process::WNOHANG)
         next unless status
@@ -150,13 +150,13 @@ module TestSuite
         listen(member)
         @members.delete(member.pid)
         member.close
-        mourn(member, status) unless @ending || (@dismissed && status.success?)
+        report_end(member, status) unless @ending || (@dismissed && status.success?)
         yield if block_given?
       end
     end
 
-    # The test that it was running has failed; those after it go back to the queue.
-    def mourn(member, status)
+    # Fails the test that the worker was running, and puts those after it back into the queue.
+    def report_end(member, status)
       raise "workers can't run tests here: #{status}" unless member.ran?
 
       fail_by(member, status.to_s.sub(/\Apid \d+ /, ""))
@@ -178,7 +178,7 @@ module TestSuite
       )
     end
 
-    # Lets the workers end.
+    # Waits for the workers' ends. They exit once they have no more commands.
     def dismiss
       @dismissed = true
       @members.each_value(&:dismiss)
@@ -186,21 +186,21 @@ module TestSuite
       @members.each_value { |member| fail_by(member, "still there after #{ENDING} s") }
     end
 
-    # Ends the workers that are left: after an interrupt or an error, or because they don't end.
+    # Ends the remaining workers after an interrupt or an error, or if they don't exit.
     def end_all
       @ending = true
       %i[TERM KILL].each do |name|
-        @members.each_key { |pid| Process.kill(name, pid) } # not reaped yet: the pid is theirs
+        @members.each_key { |pid| Process.kill(name, pid) } # unreaped: pids can't be reused
         await_ends
       end
     end
 
     def await_ends
       by = Minitest.clock_time + ENDING
-      bury
+      reap_ended
       while @members.any? && (left = by - Minitest.clock_time).positive?
         wait([], left)
-        bury
+        reap_ended
       end
     end
   end

@@ -38,15 +38,15 @@ module TestSuite
     def run(reporter)
       while Process.pid == @pid && (line = @commands.gets)
         run_unit(JSON.parse(line), reporter)
-        tell(["done"])
+        send_message(["done"])
       end
     rescue Interrupt # which the terminal sent to all of them: the parent reports it
       exit(130)
     end
 
-    def prerecord(_test_class, name) = tell(["began", name])
+    def prerecord(_test_class, name) = send_message(["began", name])
 
-    def record(result) = tell(["result", Wire.dump(result)])
+    def record(result) = send_message(["result", Wire.dump(result)])
 
     private
 
@@ -57,8 +57,8 @@ module TestSuite
       unit["tests"].each { |name| test_class.run_one_method(test_class, name, reporter) }
     end
 
-    # A child that a test forked, and that came back here, is not the worker.
-    def tell(message)
+    # Exits in a child that a test forked and that has returned to this code.
+    def send_message(message)
       exit!(1) unless Process.pid == @pid
 
       @results.write(Wire.line(message))

@@ -20,7 +20,7 @@ class ConfigTest < Skep::TestCase
                  config.to_h.values_at(:huge_pages, :process_titles, :fork_guard)
   end
 
-  test "tells every error at once, each with what to do" do
+  test "reports every error at once, each with what to do" do
     config = config({ nodes: 0, stop_timeout: -1, restart: "sometimes", nods: 3, chaos: "maybe" })
 
     assert_equal 5, config.errors.size
@@ -28,13 +28,13 @@ class ConfigTest < Skep::TestCase
     assert_includes config.errors, "unknown option: nods (did you mean nodes?)"
   end
 
-  test "refuses a swarm without work, and a name that can't be a file's" do
+  test "refuses a swarm without work, and a name that is no file name" do
     assert_match(/has no work/, Skep::Swarm::Definition::Config.new("a", {}).errors.join)
     assert_match(/invalid name "a\/b"/,
                  Skep::Swarm::Definition::Config.new("a/b", {}, tasks: [WORK]).errors.join)
   end
 
-  test "warns of what has no effect beside something else" do
+  test "warns of an option that has no effect because of another one" do
     config = config({ memory_limit: "512M", spares: 1, restart: :never })
 
     assert_predicate config, :valid?
@@ -43,14 +43,14 @@ class ConfigTest < Skep::TestCase
                  config.warnings
   end
 
-  test "warns of a refork where no process but a child can be watched" do
+  test "warns of refork_after where only children can be watched" do
     warnings = config({ refork_after: 100 }).warnings
 
     assert_equal Skep::OS::Pidfd.native?, warnings.empty?
     assert_match(/refork_after has no effect here/, warnings.first) if warnings.any?
   end
 
-  test "takes addresses that nobody must be asked for" do
+  test "accepts metrics addresses that need no name lookup" do
     %w[127.0.0.1:9394 [::1]:0 [::]:9394 localhost:80 unix:/run/billing.metrics].each do |good|
       assert_empty config({ metrics: good }).errors
     end
@@ -60,7 +60,7 @@ class ConfigTest < Skep::TestCase
     end
   end
 
-  test "reads false as false" do
+  test "keeps an option that is set to false" do
     refute config({ huge_pages: false }).huge_pages
   end
 
@@ -72,7 +72,7 @@ class ConfigTest < Skep::TestCase
     assert_equal 5, config.threads
   end
 
-  test "names what decided the number of nodes" do
+  test "reports what decided the number of nodes" do
     default = Skep::OS::Cgroup.processors_from
     own = { **WORK, "nodes" => 2 }
     of_work = ->(*tasks) { Skep::Swarm::Definition::Config.new("a", {}, tasks:).nodes_from }
@@ -84,14 +84,16 @@ class ConfigTest < Skep::TestCase
     assert_equal "option", of_work.call(own)
   end
 
-  test "finds the place of the control socket" do
+  test "finds the run directory by user and environment" do
     path = ->(env, uid) { Skep::Swarm::Definition::RunDirectory.path(env:, uid:) }
 
     assert_equal "/run/skep", path.call({}, 0)
     assert_equal "/run/user/1/skep", path.call({ "XDG_RUNTIME_DIR" => "/run/user/1" }, 1)
     assert_equal "/tmp/skep-1", path.call({}, 1)
     assert_equal "/tmp/skep-1", path.call({ "XDG_RUNTIME_DIR" => "" }, 1)
-    error = assert_raises(Skep::Swarm::Definition::RunDirectory::Missing) { path.call({ "SKEP_RUN_DIR" => "" }, 0) }
+    error = assert_raises(Skep::Swarm::Definition::RunDirectory::Missing) do
+      path.call({ "SKEP_RUN_DIR" => "" }, 0)
+    end
     assert_match(/SKEP_RUN_DIR is empty: set it to the directory of the control socket, or/,
                  error.message)
   end

@@ -9,7 +9,7 @@ class LoaderTest < Skep::TestCase
     assert_equal "a", load_text('Skep.swarm("a") { |swarm| swarm.work { } }').name
   end
 
-  test "stops loading where the file would run its swarm" do
+  test "stops loading at the line that runs the swarm" do
     assert_equal "a", load_text("exit Skep.swarm('a') { }.run\nraise 'never here'").name
   end
 
@@ -22,7 +22,7 @@ class LoaderTest < Skep::TestCase
     "a missing library" => ["require 'no/such/library'",
                             /LoadError while it was loaded, line 1: cannot load/]
   }.each do |what, (text, sentence)|
-    test "says what is wrong with #{what}, in one sentence" do
+    test "reports #{what} in one sentence" do
       error = assert_raises(Skep::Swarm::Definition::Loader::InvalidSwarmFile) { load_text(text) }
 
       assert_match(sentence, error.message)
@@ -30,7 +30,7 @@ class LoaderTest < Skep::TestCase
     end
   end
 
-  test "says that a file is missing" do
+  test "reports a missing file" do
     error = assert_raises(Skep::Swarm::Definition::Loader::InvalidSwarmFile) do
       Skep::Swarm::Definition::Loader.new("no/such.rb").swarm
     end

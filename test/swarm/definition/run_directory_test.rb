@@ -16,7 +16,7 @@ class RunDirectoryTest < Skep::TestCase
 
   def teardown = FileUtils.remove_entry(@directory)
 
-  test "makes a missing directory for this user alone, whatever the umask" do
+  test "creates a missing directory with mode 0700, whatever the umask" do
     before = File.umask(0o000)
     assert_equal @path, RunDirectory.new(@path).use
     assert_equal 0o700, File.stat(@path).mode & 0o7777
@@ -24,19 +24,19 @@ class RunDirectoryTest < Skep::TestCase
     File.umask(before)
   end
 
-  test "refuses a directory that everybody or its group can write to" do
-    { 0o777 => "everybody", 0o770 => "its group", 0o703 => "everybody" }.each do |mode, who|
-      made(mode)
+  test "refuses a directory that all users or its group can write to" do
+    { 0o777 => "everybody", 0o770 => "its group", 0o703 => "everybody" }.each do |mode, writers|
+      make(mode)
       error = assert_raises(PathUnusable) { RunDirectory.new(@path).use }
-      assert_equal "the run directory #{@path} can't be used, #{who} can write to it: " \
+      assert_equal "the run directory #{@path} can't be used, #{writers} can write to it: " \
                    "make it yours with mode 0700, or name another by SKEP_RUN_DIR", error.message
       assert_raises(PathUnusable) { RunDirectory.new(@path).check }
     end
   end
 
-  test "takes a directory where the sticky bit keeps others from this user's files" do
+  test "accepts a directory with the sticky bit, or that only this user can write to" do
     [0o1777, 0o1770, 0o755].each do |mode|
-      made(mode)
+      make(mode)
       assert_equal @path, RunDirectory.new(@path).use
     end
   end
@@ -52,7 +52,7 @@ class RunDirectoryTest < Skep::TestCase
     refute_path_exists "#{@directory}/nowhere"
   end
 
-  test "refuses what is no directory, and one that can't be made" do
+  test "refuses a file, and a directory that can't be created" do
     File.write("#{@directory}/a", "")
     assert_match(/can't be used, .*not a directory|file exists/,
                  assert_raises(PathUnusable) { RunDirectory.new(@path).use }.message)
@@ -60,7 +60,7 @@ class RunDirectoryTest < Skep::TestCase
                     "it is no directory"
   end
 
-  test "trusts this user and root, and as root any owner if it only asks" do
+  test "trusts files of this user and root; a client run by root trusts any owner" do
     other = Stat.new(Process.euid + 1)
     assert RunDirectory.trusted?(Stat.new(Process.euid))
     assert RunDirectory.trusted?(Stat.new(0))
@@ -68,18 +68,18 @@ class RunDirectoryTest < Skep::TestCase
     assert_equal Process.euid.zero?, RunDirectory.trusted?(other, asking: true)
   end
 
-  test "refuses another user's directory by name, and lets root ask there" do
-    return assert_operator Process.euid, :>, 0 unless Process.euid.zero? # only root can make one
+  test "refuses another user's directory with the user's id, except for a client run by root" do
+    return assert_operator Process.euid, :>, 0 unless Process.euid.zero? # only root can chown
 
-    made(0o755)
+    make(0o755)
     File.chown(61_002, nil, @path)
     error = assert_raises(PathUnusable) { RunDirectory.new(@path).use }
     assert_includes error.message, "it belongs to user 61002"
     assert_equal @path, RunDirectory.new(@path).check
   end
 
-  test "follows links and lets the group write where a control path was named" do
-    made(0o775)
+  test "a named control path's directory may be a link, and writable for its group" do
+    make(0o775)
     File.symlink(@path, "#{@directory}/link")
     assert_equal "#{@directory}/link", RunDirectory.new("#{@directory}/link", named: true).use
     File.chmod(0o777, @path)
@@ -87,14 +87,14 @@ class RunDirectoryTest < Skep::TestCase
     assert_includes error.message, "everybody can write to it: name another path with control:"
   end
 
-  test "a directory that is missing is nothing wrong to a process that asks" do
+  test "check accepts a missing directory, and creates none" do
     assert_equal @path, RunDirectory.new(@path).check
     refute_path_exists @path
   end
 
   private
 
-  def made(mode)
+  def make(mode)
     FileUtils.mkdir_p(@path)
     File.chmod(mode, @path)
   end

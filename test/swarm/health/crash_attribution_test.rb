@@ -3,13 +3,13 @@
 require "test_helper"
 require "skep/swarm"
 
-# Nodes that were never forked, on a real page.
+# Uses a real page, and nodes without processes.
 class CrashAttributionTest < Skep::TestCase
   Swarm = Skep::Swarm
   ExitStatus = Swarm::IPC::ExitStatus
   private_constant :Swarm, :ExitStatus
 
-  # What is asked of a node pool, and of each node.
+  # The methods of a node pool and of a node that CrashAttribution calls.
   NodePool = Struct.new(:stopping, :nodes, :slots) do
     def stopping? = stopping
     def node_table = self
@@ -31,9 +31,9 @@ class CrashAttributionTest < Skep::TestCase
     @nodes = Array.new(3) { |id| Node.new(id, id, nil, [], 1_000 + id) }
     slots = Array.new(3) { |id| Slot.new(id, Swarm::Nodes::RestartHistory.new) }
     @node_pool = NodePool.new(false, @nodes, slots)
-    @told = []
+    @published = []
     @events = Skep::Swarm::Runtime::EventBus.new
-    @events.subscribe { |event| @told << event }
+    @events.subscribe { |event| @published << event }
     scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
     @crash_attribution = Swarm::Health::CrashAttribution.new(@node_pool, scoreboard:,
                                                                        events: @events)
@@ -44,7 +44,7 @@ class CrashAttributionTest < Skep::TestCase
     super
   end
 
-  test "takes for a crash what could be the work's fault" do
+  test "counts an exit as a crash if the work may have caused it" do
     { [nil, "SEGV"] => true, [nil, "KILL"] => true, [nil, "TERM"] => true, ["oom", "KILL"] => true,
       ["hung", "KILL"] => true, ["hung", "ABRT"] => true, ["memory_limit", "KILL"] => true,
       ["channel_closed", "KILL"] => true, [nil, 1] => true, [nil, 0] => true,
@@ -57,14 +57,14 @@ class CrashAttributionTest < Skep::TestCase
     end
   end
 
-  test "charges nothing to a node that its mold never reported, as no exit of it will be known" do
+  test "records no crash of a node that its mold never reported as forked" do
     hold(0, "a job", at: 7)
     @nodes[0].pid = nil
     @crash_attribution.record_crash(@nodes[0])
     assert_empty @crash_attribution.to_plain
   end
 
-  test "takes nothing for a crash while the swarm stops" do
+  test "counts no exit as a crash while the swarm stops" do
     hold(0, "a job", at: 7)
     @nodes[0].exit_status = ExitStatus.new(nil, "SEGV")
     [true, false].each do |stopping|
@@ -75,7 +75,7 @@ class CrashAttributionTest < Skep::TestCase
     end
   end
 
-  test "lets who is forked meanwhile know at once, and all others when it is known how" do
+  test "has a suspect at once, and sends it to all nodes once the exit is known" do
     hold(0, "a job", at: 7)
     @crash_attribution.record_crash(@nodes[0])
     known = @crash_attribution.to_plain
@@ -88,24 +88,25 @@ class CrashAttributionTest < Skep::TestCase
     assert_equal ["suspects", ["SIGKILL, oom"], 1],
                  [type, *facts["added"].first.values_at("ends", "crashes")]
     facts = { node: 0, in_flight: ["a job at 7"], crashes: 1, alone: true }
-    assert_equal [[:work_isolated, :warn, @nodes[0], facts]], @told.map(&:to_a)
+    assert_equal [[:work_isolated, :warn, @nodes[0], facts]], @published.map(&:to_a)
   end
 
-  test "says nothing of who had nothing in hand" do
+  test "publishes and sends nothing for a node with nothing in flight" do
     @crash_attribution.record_crash(@nodes[0])
     @crash_attribution.set_exit(@nodes[0], ExitStatus.new(nil, "SEGV"))
-    assert_empty @told + @nodes[1].sent
+    assert_empty @published + @nodes[1].sent
   end
 
-  test "counts each thread's, and that none was alone" do
+  test "counts the items of all threads, none of them as alone" do
     hold(1, "a", thread: 1)
     hold(1, "b", thread: 2)
     2.times { @crash_attribution.set_exit(@nodes[1], ExitStatus.new(nil, "SEGV")) }
-    told = @crash_attribution.to_plain.map { |one| one.values_at("in_flight", "crashes", "alone") }
-    assert_equal [["a", 2, 0], ["b", 2, 0]], told
+    suspects = @crash_attribution.to_plain
+    counts = suspects.map { |one| one.values_at("in_flight", "crashes", "alone") }
+    assert_equal [["a", 2, 0], ["b", 2, 0]], counts
   end
 
-  test "forgets what was done, and tells so" do
+  test "clears items that are resolved as done, and sends them as dropped" do
     hold(0, "a")
     @crash_attribution.set_exit(@nodes[0], ExitStatus.new(nil, "SEGV"))
     2.times { resolve([["a", nil]], blamed: false) }
@@ -113,7 +114,7 @@ class CrashAttributionTest < Skep::TestCase
     assert_equal [["suspects", { "dropped" => [["a", nil]] }]], @nodes[2].sent.drop(1)
   end
 
-  test "forgets all of it for new code" do
+  test "forget clears all suspects, and sends them as dropped" do
     hold(0, "a")
     hold(0, "b", thread: 1)
     @crash_attribution.set_exit(@nodes[0], ExitStatus.new(nil, "SEGV"))
@@ -123,7 +124,7 @@ class CrashAttributionTest < Skep::TestCase
     assert_equal [[["a", nil], ["b", nil]]], dropped
   end
 
-  test "counts crashes whose cause is known no more against their slots" do
+  test "removes the crashes of blamed items from the deaths of their slots" do
     @node_pool.slots.each { |slot| 3.times { |n| slot.deaths.add("work", n.to_f, within: 60.0) } }
     hold(0, "a")
     2.times { @crash_attribution.set_exit(@nodes[0], ExitStatus.new(nil, "SEGV")) }
@@ -133,13 +134,14 @@ class CrashAttributionTest < Skep::TestCase
     assert_equal 2, @crash_attribution.to_plain.first["crashes"]
   end
 
-  test "is remembered by the supervisor's next program" do
+  test "restores the suspects after an upgrade" do
     hold(0, "a", at: 3)
     @crash_attribution.set_exit(@nodes[0], ExitStatus.new(9))
     plain = JSON.parse(JSON.generate(@crash_attribution.dump))
-    again = Swarm::Health::CrashAttribution.new(@node_pool, scoreboard: nil, events: Skep::Swarm::Runtime::EventBus.new)
-    again.restore(plain)
-    assert_equal @crash_attribution.to_a, again.to_a
+    restored = Swarm::Health::CrashAttribution.new(@node_pool, scoreboard: nil,
+                                                               events: Swarm::Runtime::EventBus.new)
+    restored.restore(plain)
+    assert_equal @crash_attribution.to_a, restored.to_a
   end
 
   private
@@ -149,9 +151,9 @@ class CrashAttributionTest < Skep::TestCase
     hold(0, "a")
     @crash_attribution.record_crash(node)
     exit = how.is_a?(String) ? ExitStatus.new(nil, how) : ExitStatus.new(how, nil)
-    before = @told.size
+    before = @published.size
     @crash_attribution.set_exit(node, exit)
-    @told.size > before
+    @published.size > before
   end
 
   def hold(page_index, text, at: nil, thread: 0)

@@ -3,31 +3,31 @@
 require "test_helper"
 require "skep/swarm"
 
-# With a real loop and nodes that only note what is done to them.
+# Uses a real event loop, and nodes that only record the calls.
 class HungNodeKillerTest < Skep::TestCase
   Swarm = Skep::Swarm
   Config = Struct.new(:liveness_timeout, :kill_timeout, :core_dump)
   THREADS = [{ "name" => "main", "backtrace" => ["a.rb:1"] }].freeze
   private_constant :Swarm, :Config, :THREADS
 
-  # What HungNodeKiller sees of a node.
+  # The methods of a node that HungNodeKiller calls.
   class FakeNode
-    attr_reader :page_index, :pid, :slot, :watches, :unhealthy_reports, :done
+    attr_reader :page_index, :pid, :slot, :watches, :unhealthy_reports, :calls
 
     def initialize
       @page_index = 0
       @slot = Struct.new(:last_hang).new
       @watches = []
       @unhealthy_reports = Swarm::Health::UnhealthyReports.new
-      @done = []
+      @calls = []
     end
 
     def channel = self
     def event_facts = {}
-    def post(type, *) = @done << type
-    def terminated? = @done.include?(:TERM)
-    def terminate(reason) = @done.push(reason, :TERM)
-    def kill(_reason, signal = :KILL) = @done << signal
+    def post(type, *) = @calls << type
+    def terminated? = @calls.include?(:TERM)
+    def terminate(reason) = @calls.push(reason, :TERM)
+    def kill(_reason, signal = :KILL) = @calls << signal
   end
 
   def setup
@@ -35,7 +35,7 @@ class HungNodeKillerTest < Skep::TestCase
     @layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 2)
     @page = Skep::OS::SharedPage.create(@layout.total)
     @loop = Skep::OS::EventLoop.new
-    @told = []
+    @published = []
     @node = FakeNode.new
   end
 
@@ -45,64 +45,64 @@ class HungNodeKillerTest < Skep::TestCase
     super
   end
 
-  test "tells all in one event, then ends the node, gently first" do
+  test "publishes node_hung with the thread, its item and the backtraces, then sends TERM" do
     Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0, thread: 2)).hold("a job")
     hung_node_killer.start(@node, :hung, status(2))
-    assert_equal ["backtraces"], @node.done
+    assert_equal ["backtraces"], @node.calls
     hung_node_killer.add_backtraces(@node, THREADS)
-    name, facts = @told.first
+    name, facts = @published.first
     assert_equal [:node_hung, 2, ["a job"], THREADS],
                  [name, *facts.values_at(:thread, :in_flight, :threads)]
-    assert_equal ["backtraces", "hung", :TERM], @node.done
-    turn_until { @node.done.include?(:KILL) }
-    assert_equal ["backtraces", "hung", :TERM, :KILL], @node.done
+    assert_equal ["backtraces", "hung", :TERM], @node.calls
+    turn_until { @node.calls.include?(:KILL) }
+    assert_equal ["backtraces", "hung", :TERM, :KILL], @node.calls
   end
 
-  test "shows the thread that hangs before the others" do
+  test "lists the hung thread before the others" do
     names = ["main", "skep.kafka.worker.12", "skep.kafka.worker.2"]
     threads = names.map { |name| { "name" => name, "backtrace" => [] } }
     hung_node_killer.start(@node, :hung, status(2))
     hung_node_killer.add_backtraces(@node, threads)
-    assert_equal names.values_at(2, 0, 1), @told.first.last[:threads].map { |row| row["name"] }
+    assert_equal names.values_at(2, 0, 1), @published.first.last[:threads].map { |row| row["name"] }
   end
 
-  test "doesn't wait for ever for an answer, and tells it when it comes late" do
+  test "sends TERM if the backtraces are late, and publishes them as node_backtraces" do
     hung_node_killer.start(@node, :hung, status(0))
     turn_until { @node.terminated? }
-    refute @told.first.last.key?(:threads)
+    refute @published.first.last.key?(:threads)
     hung_node_killer.add_backtraces(@node, THREADS)
-    assert_equal [:node_backtraces, { threads: THREADS }], @told.last
+    assert_equal [:node_backtraces, { threads: THREADS }], @published.last
     assert_equal THREADS, @node.slot.last_hang[:threads]
   end
 
-  test "tells what is known of a node that ends meanwhile" do
+  test "publishes what is known of a node that dies before its backtraces arrive" do
     hung_node_killer.start(@node, :hung, status(0))
     2.times { @events.announce(:node_lost, @node) }
-    assert_equal [:node_hung], @told.map(&:first)
+    assert_equal [:node_hung], @published.map(&:first)
     refute_predicate @node, :terminated?
   end
 
-  test "listens to nobody who wasn't asked" do
+  test "ignores backtraces of a node that wasn't asked for them" do
     hung_node_killer.add_backtraces(@node, THREADS)
-    assert_empty @told
+    assert_empty @published
   end
 
-  test "leaves a core where one is wanted, even of a stopped node" do
+  test "with core_dump sends TERM, ABRT, CONT and KILL" do
     hung_node_killer(core: true).start(@node, :hung, status(0))
     hung_node_killer.add_backtraces(@node, THREADS)
-    turn_until { @node.done.include?(:KILL) }
-    assert_equal %i[TERM ABRT CONT KILL], @node.done.last(4)
+    turn_until { @node.calls.include?(:KILL) }
+    assert_equal %i[TERM ABRT CONT KILL], @node.calls.last(4)
   end
 
-  test "tells why an unhealthy node is ended" do
+  test "publishes node_unhealthy with the verdict and the reported reason" do
     @node.unhealthy_reports.add("no database", 1.0)
     hung_node_killer.start(@node, :lasting, nil)
     hung_node_killer.add_backtraces(@node, THREADS)
-    name, facts = @told.first
+    name, facts = @published.first
     assert_equal [:node_unhealthy, :lasting, "no database"],
                  [name, *facts.values_at(:verdict, :error)]
     assert_equal "unhealthy", @node.slot.last_hang[:reason]
-    assert_equal ["unhealthy", :TERM], @node.done.last(2)
+    assert_equal ["unhealthy", :TERM], @node.calls.last(2)
   end
 
   private
@@ -111,12 +111,12 @@ class HungNodeKillerTest < Skep::TestCase
     scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
     config = Config.new(0.3, 0.2, core)
     @hung_node_killer ||= Swarm::Health::HungNodeKiller.new(config, loop: @loop, scoreboard:,
-events:)
+                                                                    events:)
   end
 
   def events
     @events ||= Skep::Swarm::Runtime::EventBus.new.tap do |bus|
-      bus.subscribe { |event| @told << [event.name, event.facts] }
+      bus.subscribe { |event| @published << [event.name, event.facts] }
     end
   end
 

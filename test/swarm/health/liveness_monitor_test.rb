@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/swarm"
 
-# With a real loop and a real page, and no process.
+# Uses a real event loop and page, but no processes.
 class LivenessMonitorTest < Skep::TestCase
   Swarm = Skep::Swarm
   TIMEOUT = 0.5
@@ -21,7 +21,7 @@ class LivenessMonitorTest < Skep::TestCase
     @layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 1_000, threads: 1)
     @page = Skep::OS::SharedPage.create(@layout.total)
     @loop = Skep::OS::EventLoop.new
-    @told = []
+    @events = []
     @checks = 0
     @failed_nodes = []
     @liveness_monitor = liveness_monitor
@@ -33,14 +33,14 @@ class LivenessMonitorTest < Skep::TestCase
     super
   end
 
-  test "takes who is silent for hung, once" do
+  test "reports a node without heartbeats as hung, once" do
     @liveness_monitor.watch(node(0))
     turn_until { @failed_nodes.any? }
     assert_equal [[0, :hung, 0]], @failed_nodes
     assert_match(/timers=0/, @loop.inspect)
   end
 
-  test "finds the thread that is stuck while its node beats" do
+  test "reports the hung thread of a node that still beats" do
     node = node(0)
     @liveness_monitor.watch(node)
     Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0, thread: 1)).hold("a job")
@@ -49,7 +49,7 @@ class LivenessMonitorTest < Skep::TestCase
     assert_equal [[0, :hung, 1]], @failed_nodes
   end
 
-  test "leaves alone who beats, and looks seldom" do
+  test "reports no node that beats" do
     node = node(0)
     @liveness_monitor.watch(node)
     beat(node)
@@ -57,7 +57,7 @@ class LivenessMonitorTest < Skep::TestCase
     assert_empty @failed_nodes
   end
 
-  test "has one timer for a thousand nodes, and looks at all of them at once" do
+  test "checks a thousand nodes with one timer, all at the same time" do
     nodes = Array.new(1_000) { |page_index| node(page_index) }
     nodes.each { |node| @liveness_monitor.watch(node) }
     nodes.each { |node| beat_once(node) }
@@ -67,7 +67,7 @@ class LivenessMonitorTest < Skep::TestCase
   end
 
   # A check may be half a minute away.
-  test "keeps none of a thousand nodes that ended before the next check" do
+  test "drops ended nodes before the next check if there are many" do
     1_000.times do |page_index|
       node = node(page_index)
       @liveness_monitor.watch(node)
@@ -77,17 +77,17 @@ class LivenessMonitorTest < Skep::TestCase
     assert_equal 0, @checks
   end
 
-  test "judges nobody at a look that comes late" do
+  test "publishes supervisor_late at a late check, and fails no node" do
     @liveness_monitor.watch(node(0))
-    IO.select(nil, nil, nil, TIMEOUT * 1.5) # away
+    IO.select(nil, nil, nil, TIMEOUT * 1.5) # the supervisor is paused
     turn_until { @checks == 1 }
-    assert_equal [:supervisor_late], @told.map(&:first)
+    assert_equal [:supervisor_late], @events.map(&:first)
     assert_empty @failed_nodes
     turn_until { @failed_nodes.any? }
     assert_equal [[0, :hung, 0]], @failed_nodes
   end
 
-  test "reports an unhealthy node, and one that repeats its report fails" do
+  test "publishes each unhealthy report, and fails a node at its third" do
     node = node(0)
     @liveness_monitor.watch(node)
     3.times do |times|
@@ -95,9 +95,9 @@ class LivenessMonitorTest < Skep::TestCase
       @liveness_monitor.report_unhealthy(node, "no database", node.ready_at + (times * TIMEOUT / 8))
     end
     assert_equal [[0, :repeated, nil]], @failed_nodes
-    assert_equal [1, 2, 3], @told.map { |_, facts| facts[:reports] }
+    assert_equal [1, 2, 3], @events.map { |_, facts| facts[:reports] }
     @liveness_monitor.report_unhealthy(node, "no database")
-    assert_equal 3, @told.size
+    assert_equal 3, @events.size
   end
 
   test "clears the reports of a node that is healthy again" do
@@ -106,11 +106,11 @@ class LivenessMonitorTest < Skep::TestCase
     2.times { @liveness_monitor.report_unhealthy(node, "no database") }
     @liveness_monitor.report_healthy(node)
     @liveness_monitor.report_healthy(node)
-    assert_equal %i[node_unhealthy node_unhealthy node_healthy], @told.map(&:first)
+    assert_equal %i[node_unhealthy node_unhealthy node_healthy], @events.map(&:first)
     refute_predicate node.unhealthy_reports, :any?
   end
 
-  test "watches nobody who has ended" do
+  test "fails no node that has ended" do
     node = node(0)
     @liveness_monitor.watch(node)
     node.lost = true
@@ -124,7 +124,7 @@ class LivenessMonitorTest < Skep::TestCase
     config = Struct.new(:liveness_timeout).new(TIMEOUT)
     scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
     events = Skep::Swarm::Runtime::EventBus.new
-    events.subscribe { |event| @told << [event.name, event.facts] }
+    events.subscribe { |event| @events << [event.name, event.facts] }
     events.subscribe(:liveness_checked) { @checks += 1 }
     Swarm::Health::LivenessMonitor.new(config, loop: @loop, scoreboard:,
                                                events:) do |node, failure, status|
@@ -138,7 +138,7 @@ class LivenessMonitorTest < Skep::TestCase
     Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(node.page_index)).beat
   end
 
-  # From now on, as a thread that is at work would.
+  # Beats from now on, as a working thread does.
   def beat(node)
     beat_once(node)
     @loop.after(TIMEOUT / 5) { beat(node) }

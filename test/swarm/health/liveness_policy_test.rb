@@ -7,24 +7,24 @@ class LivenessPolicyTest < Skep::TestCase
   LivenessPolicy = Skep::Swarm::Health::LivenessPolicy
   private_constant :LivenessPolicy
 
-  test "waits as long as a silence may last" do
+  test "returns the seconds until the thread's deadline" do
     assert_in_delta 10.0, decide([0, 100.0], now: 120.0)
   end
 
-  test "takes too long a silence for a hang" do
+  test "returns the status of a thread past its deadline" do
     assert_equal 0, decide([0, 100.0], now: 130.0).thread
   end
 
-  test "believes what was declared" do
+  test "extends the deadline to the end of a busy declaration" do
     assert_in_delta 50.0, decide([0, 100.0, 200.0], now: 150.0)
     assert_equal 0, decide([0, 100.0, 200.0], now: 200.0).thread
   end
 
-  test "gives who was excused no less than a silence may last anyhow" do
+  test "a busy declaration never shortens the timeout" do
     assert_in_delta 20.0, decide([0, 100.0, 105.0], now: 110.0)
   end
 
-  test "finds the thread that is hung, whoever beats" do
+  test "returns the status of the hung thread even if all others beat" do
     assert_equal 2, decide([0, 129.0], [1, 128.0], [2, 99.0], now: 130.0).thread
   end
 
@@ -32,21 +32,21 @@ class LivenessPolicyTest < Skep::TestCase
     assert_equal 1, decide([0, 100.0, 500.0], [1, 100.0], now: 130.0).thread
   end
 
-  test "looks again when the first of them would be overdue" do
+  test "returns the seconds until the first of several threads is overdue" do
     assert_in_delta 5.0, decide([0, 120.0], [1, 105.0], [2, 100.0, 190.0], now: 130.0)
   end
 
-  test "knows for how long somebody has owed a sign" do
+  test "overdue returns the seconds since the thread's deadline" do
     status = decide([0, 100.0, 120.0], now: 131.5)
     assert_in_delta 1.5, liveness.overdue(status, 131.5)
   end
 
-  test "gives who is overdue a moment, and the longer the later it looks itself" do
+  test "gives an overdue node a longer grace period the later the check comes" do
     grace = [0.0, 0.1, 2.0, 60.0].map { |late| liveness.grace(late) }
     assert_equal [0.02, 1.0, 20.0, 30.0], grace
   end
 
-  test "knows when it was away itself" do
+  test "paused? returns true for a check late by a tenth of the timeout" do
     assert_equal [false, true], [2.9, 3.0].map { |late| liveness.paused?(late) }
   end
 
@@ -55,8 +55,10 @@ class LivenessPolicyTest < Skep::TestCase
   def liveness = LivenessPolicy.new(timeout: 30.0)
 
   # Each status: thread, at, busy until.
-  def decide(*scoreboard, now:)
-    scoreboard = scoreboard.map { |thread, at, busy = 0.0| Skep::Swarm::IPC::Scoreboard::ThreadStatus.new(10 + thread, thread, at, busy) }
-    liveness.decide(scoreboard, now)
+  def decide(*statuses, now:)
+    statuses = statuses.map do |thread, at, busy = 0.0|
+      Skep::Swarm::IPC::Scoreboard::ThreadStatus.new(10 + thread, thread, at, busy)
+    end
+    liveness.decide(statuses, now)
   end
 end

@@ -14,29 +14,29 @@ class PauseCompensationTest < Skep::TestCase
     assert_equal unchanged, @pause_compensation.apply(unchanged)
   end
 
-  test "lets no silence begin before it is over" do
+  test "considers no heartbeat older than the end of the pause" do
     @pause_compensation.extend_deadlines(100.0, 160.0, [])
     assert_in_delta 160.0, @pause_compensation.apply(status(at: 90.0)).at
     assert_in_delta 170.0, @pause_compensation.apply(status(at: 170.0)).at
     assert_in_delta 160.0, @pause_compensation.since(90.0)
   end
 
-  test "puts off what was declared by as long as it was" do
+  test "extends a busy declaration by the length of the pause" do
     @pause_compensation.extend_deadlines(100.0, 160.0, [status(at: 90.0, busy: 150.0)])
     assert_in_delta 210.0, @pause_compensation.apply(status(at: 90.0, busy: 150.0)).busy_until
   end
 
-  test "puts off nothing that was over before" do
+  test "doesn't extend a busy declaration that ended before the pause" do
     @pause_compensation.extend_deadlines(100.0, 160.0, [status(at: 90.0, busy: 95.0)])
     assert_in_delta 95.0, @pause_compensation.apply(status(at: 90.0, busy: 95.0)).busy_until
   end
 
-  test "puts off nothing that is declared since" do
+  test "doesn't extend a busy declaration that is made after the pause" do
     @pause_compensation.extend_deadlines(100.0, 160.0, [status(at: 90.0, busy: 150.0)])
     assert_in_delta 500.0, @pause_compensation.apply(status(at: 90.0, busy: 500.0)).busy_until
   end
 
-  test "adds up when it comes again" do
+  test "extends a busy declaration by the lengths of two pauses" do
     @pause_compensation.extend_deadlines(100.0, 160.0, [status(at: 90.0, busy: 150.0)])
     @pause_compensation.extend_deadlines(170.0, 270.0, [status(at: 90.0, busy: 150.0)])
     assert_in_delta 310.0, @pause_compensation.apply(status(at: 90.0, busy: 150.0)).busy_until

@@ -4,19 +4,19 @@ require "test_helper"
 require "skep/swarm"
 
 class UnhealthyPolicyTest < Skep::TestCase
-  test "ends nobody for one report" do
+  test "one report doesn't make a node unhealthy" do
     assert_in_delta 30.0, decide([100.0], 100.0, 100.0)
   end
 
-  test "ends nobody for a report that was taken back by progress" do
+  test "a report that progress follows doesn't make a node unhealthy" do
     assert_nil decide([100.0], nil, 200.0)
   end
 
-  test "ends who says it three times" do
+  test "three reports within the timeout make a node unhealthy" do
     assert_equal :repeated, decide([100.0, 104.0, 108.0], 100.0, 108.0)
   end
 
-  test "ends who says it three times although it makes progress between" do
+  test "three reports make a node unhealthy even with progress in between" do
     assert_equal :repeated, decide([100.0, 104.0, 108.0], nil, 108.0)
   end
 
@@ -25,20 +25,20 @@ class UnhealthyPolicyTest < Skep::TestCase
     assert_equal 2, health.count([100.0, 101.0, 102.0, 103.0, 104.0], 104.0)
   end
 
-  test "counts those in time as they come" do
+  test "counts reports that come slightly before the minimum spacing" do
     assert_equal 3, health.count([100.0, 102.99, 105.99], 106.0)
   end
 
-  test "forgets reports of more than a timeout ago" do
+  test "ignores reports older than the timeout" do
     assert_nil decide([100.0, 110.0, 130.5], nil, 130.5)
   end
 
-  test "ends who says it once and then neither works nor takes it back" do
+  test "one report without progress for a whole timeout makes a node unhealthy" do
     assert_in_delta 0.5, decide([100.0], 100.0, 129.5)
     assert_equal :lasting, decide([100.0], 100.0, 130.0)
   end
 
-  test "needs no report that came through to see that an illness lasts" do
+  test "returns :lasting without any received report" do
     assert_equal :lasting, decide([], 100.0, 130.0)
   end
 

@@ -16,7 +16,7 @@ class ChannelTest < Skep::TestCase
   test "carries plain data in order" do
     @ours.post("fork", { node: 3, list: [1, nil, "ä"] })
     @ours.post("stop")
-    frames = heard(@theirs)
+    frames = received(@theirs)
 
     assert_equal %w[fork stop], frames.map(&:type)
     assert_equal({ "node" => 3, "list" => [1, nil, "ä"] }, frames[0].facts)
@@ -26,7 +26,7 @@ class ChannelTest < Skep::TestCase
     reader, writer = IO.pipe
     @ours.post("take", { n: 1 }, give: [writer])
     @ours.post("none")
-    frames = heard(@theirs)
+    frames = received(@theirs)
     frames[0].ios.first.tap { |io| io.write("through") }.close
 
     assert_predicate writer, :closed?
@@ -35,27 +35,28 @@ class ChannelTest < Skep::TestCase
     reader.close
   end
 
-  test "puts together a frame that comes in pieces, and the descriptor that came with its first" do
+  test "reassembles a frame that arrives in pieces, with the descriptor of the first piece" do
     reader, writer = IO.pipe
     lines = ["x" * 10_000] * 5
     @ours.post("long", { lines: }, lend: [writer])
     @ours.post("next")
-    frames = heard(@theirs)
+    frames = received(@theirs)
 
     assert_equal lines, frames[0]["lines"]
     assert_equal [1, 0], frames.map { |frame| frame.ios.size }
     [reader, writer, *frames[0].ios].each(&:close)
   end
 
-  # As many descriptors of this user are on their way in sockets as one may have: sendmsg(2) says
-  # ETOOMANYREFS. In a process of its own, and of a user who has limits.
-  test "a frame that the kernel has no room for is kept and sent later, its descriptor too" do
+  # sendmsg(2) fails with ETOOMANYREFS if the user has too many descriptors in flight in sockets.
+  # The program runs in a separate process, under a user id that this limit applies to.
+  test "keeps a frame that the kernel refuses, and sends it later with its descriptor" do
     out, = run_program(<<~'RUBY')
       require "skep/swarm"
       ours, socket = Skep::Swarm::IPC::Channel.pair
       theirs = Skep::Swarm::IPC::Channel.new(socket)
       loop = Skep::OS::EventLoop.new
-      link = Skep::Swarm::IPC::Connection.new(loop, ours, Skep::Swarm::IPC::Messages::TO_NODE) { nil }
+      table = Skep::Swarm::IPC::Messages::TO_NODE
+      link = Skep::Swarm::IPC::Connection.new(loop, ours, table) { nil }
       hog, hogged = UNIXSocket.pair
       null = File.open("/dev/null")
       Process::UID.change_privilege(65_534) if Process.uid.zero?
@@ -81,8 +82,8 @@ class ChannelTest < Skep::TestCase
     assert_equal %w[full true true true true take next through], out.split
   end
 
-  # A process of its own: its limit can't be lowered below what others have open.
-  test "a descriptor that there was no room for is not another frame's" do
+  # Runs in a separate process, because this one may have more descriptors open than the limit.
+  test "a frame whose descriptor was lost doesn't get the next frame's descriptor" do
     out, = run_program(<<~'RUBY')
       require "skep/swarm"
       ours, socket = Skep::Swarm::IPC::Channel.pair
@@ -105,17 +106,17 @@ class ChannelTest < Skep::TestCase
     assert_equal "lost 0\ncome 1\n", out
   end
 
-  test "tells the end after the last frame" do
+  test "reports the end of the channel after the last frame" do
     @ours.post("last")
     @ours.close
     seen = []
 
     refute(@theirs.receive { |frame| seen << frame.type })
     assert_equal ["last"], seen
-    refute @theirs.post("anybody there?")
+    refute @theirs.post("after the end")
   end
 
-  test "never blocks: what the socket can't take goes when it can" do
+  test "never blocks, and sends the backlog when the socket is writable" do
     big = ["x" * 16_000] * 6
     20.times { |i| assert @ours.post("big", { i:, big: }) }
     assert_predicate @ours, :pending?
@@ -129,7 +130,7 @@ class ChannelTest < Skep::TestCase
     refute_predicate @ours, :pending?
   end
 
-  test "drops what may be dropped when the backlog is full" do
+  test "drops a frame that may be dropped when the backlog is full" do
     big = ["x" * 16_000] * 32
     results = Array.new(8) { @ours.post("event", { big: }, may_drop: true) }
 
@@ -137,9 +138,9 @@ class ChannelTest < Skep::TestCase
     assert @ours.post("must go")
   end
 
-  test "makes anything plain, secrets of encoding included" do
+  test "sends any object as plain data, and invalid bytes as valid text" do
     @ours.post("odd", { bytes: "\xFF\x00".b, nan: Float::NAN, object: $stdout, symbol: :always })
-    facts = heard(@theirs).first.facts
+    facts = received(@theirs).first.facts
 
     assert_equal "always", facts["symbol"]
     assert_equal "NaN", facts["nan"]
@@ -147,26 +148,27 @@ class ChannelTest < Skep::TestCase
     assert_predicate facts["bytes"], :valid_encoding?
   end
 
-  test "refuses a frame of another version with a sentence" do
+  test "refuses a frame of another version, and advises to restart the swarm" do
     left, right = UNIXSocket.pair
     left.write([2, 9, 0].pack("NCC"), "{}")
     other = Channel.new(right)
-    error = assert_raises(Channel::Incompatible) { heard(other) }
+    error = assert_raises(Channel::Incompatible) { received(other) }
 
     assert_match(/version 9.*restart the swarm/, error.message)
     [left, other].each(&:close)
   end
 
-  BAD = { "an unknown size" => [2**31, 1, 0].pack("NCC"), "no JSON" => "{", "no frame" => "{}",
-          "no type" => "[1,{}]", "no facts" => '["x",[]]',
-          "a number that is none" => '["x",{"a":NaN}]',
+  BAD = { "a frame that is too long" => [2**31, 1, 0].pack("NCC"),
+          "a frame that isn't JSON" => "{", "a frame that isn't an Array" => "{}",
+          "a type that isn't a String" => "[1,{}]", "facts that aren't a Hash" => '["x",[]]',
+          "a number that is NaN" => '["x",{"a":NaN}]',
           "bytes that aren't UTF-8" => "[\"x\",{\"a\":\"\xFF\"}]",
-          "a surrogate alone" => '["x",{"a":"\ud800"}]',
-          "nesting without an end" => "[" * 1_000_000 }.freeze
+          "a lone surrogate" => '["x",{"a":"\ud800"}]',
+          "nesting that is too deep" => "[" * 1_000_000 }.freeze
   private_constant :BAD
 
   BAD.each do |what, text|
-    test "refuses #{what} with a sentence" do
+    test "refuses #{what} with a short error message" do
       text = [text.bytesize, 1, 0].pack("NCC") << text.b if text.start_with?("[", "{")
       left, right = UNIXSocket.pair
       other = Channel.new(right)
@@ -181,33 +183,33 @@ class ChannelTest < Skep::TestCase
     end
   end
 
-  test "reads no more in a turn than it can hold, whatever has come" do
+  test "reads a bounded number of bytes in a turn, and returns :more" do
     left, right = UNIXSocket.pair
     other = Channel.new(right)
     frame = '["x",{}]'.then { |text| [text.bytesize, 1, 0].pack("NCC") << text }
     left.write(frame * 10_000)
-    heard = 0
-    assert_equal :more, other.receive { heard += 1 }
-    assert_includes 1..(70_000 / frame.bytesize), heard
-    assert_equal(:more, other.receive { heard += 1 })
-    nil while other.receive { heard += 1 } == :more
-    assert_equal 10_000, heard
+    count = 0
+    assert_equal :more, other.receive { count += 1 }
+    assert_includes 1..(70_000 / frame.bytesize), count
+    assert_equal(:more, other.receive { count += 1 })
+    nil while other.receive { count += 1 } == :more
+    assert_equal 10_000, count
     [left, other].each(&:close)
   end
 
-  test "closes descriptors that nobody expects" do
+  test "closes descriptors that arrive on a channel without descriptors" do
     ours, socket = Channel.pair(descriptors: false)
     theirs = Channel.new(socket)
     reader, writer = IO.pipe
     theirs.post("here", {}, give: [writer])
-    frames = heard(ours)
+    frames = received(ours)
     assert_equal [["here", []]], frames.map { |frame| [frame.type, frame.ios] }
-    assert reader.wait_readable(5) # its end
+    assert reader.wait_readable(5) # at its end
     assert_nil reader.read(1)
     [ours, theirs, reader].each(&:close)
   end
 
-  test "takes one frame with a deadline" do
+  test "take returns one frame, or nil at the deadline" do
     assert_nil @theirs.take(timeout: 0.01)
     @ours.post("one")
     assert_equal "one", @theirs.take(timeout: 5).type
@@ -215,5 +217,5 @@ class ChannelTest < Skep::TestCase
 
   private
 
-  def heard(channel) = [].tap { |frames| channel.receive { |frame| frames << frame } }
+  def received(channel) = [].tap { |frames| channel.receive { |frame| frames << frame } }
 end

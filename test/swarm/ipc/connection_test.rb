@@ -11,52 +11,52 @@ class ConnectionTest < Skep::TestCase
     @loop = Skep::OS::EventLoop.new
     ours, @socket = Swarm::IPC::Channel.pair
     @theirs = Swarm::IPC::Channel.new(@socket)
-    @heard, @errors, @failed = [], [], []
-    told = { ended: -> { @ended = true }, protocol_error: ->(error) { @errors << error },
+    @received, @errors, @failed = [], [], []
+    callbacks = { ended: -> { @ended = true }, protocol_error: ->(error) { @errors << error },
              failed: ->(error, frame) { @failed << [frame.type, error] } }
     messages = Swarm::IPC::Messages::FROM_NODE
-    @link = Swarm::IPC::Connection.new(@loop, ours, messages, **told) do |frame|
+    @connection = Swarm::IPC::Connection.new(@loop, ours, messages, **callbacks) do |frame|
       raise TypeError, "skep's own bug" if frame.type == "warm"
 
-      @heard << frame.type
+      @received << frame.type
     end
   end
 
   def teardown
-    @link.close
+    @connection.close
     @theirs.close
     @loop.close
     super
   end
 
-  test "skep's own error is not the other end's, which is read on" do
-    @link.listen
+  test "reports an error of skep's own handler as failed, and continues to read" do
+    @connection.listen
     %w[ready warm healthy].each { |type| @theirs.post(type) }
     @loop.turn(5)
-    assert_equal [%w[ready healthy], []], [@heard, @errors]
+    assert_equal [%w[ready healthy], []], [@received, @errors]
     assert_equal [["warm", "skep's own bug"]], @failed.map { |type, error| [type, error.message] }
-    assert_predicate @link, :open?
+    assert_predicate @connection, :open?
   end
 
-  test "what isn't in the table ends the link before it is handled" do
-    @link.listen
+  test "closes the connection at an invalid message, before it is handled" do
+    @connection.listen
     @theirs.post("ready")
     @theirs.post("work", { "facts" => 3 })
     @theirs.post("healthy")
     @loop.turn(5)
-    assert_equal [["ready"], []], [@heard, @failed]
+    assert_equal [["ready"], []], [@received, @failed]
     assert_equal ["facts must be a Hash, not 3"], @errors.map(&:message)
-    refute_predicate @link, :open?
+    refute_predicate @connection, :open?
     refute @ended
   end
 
-  test "a drain handles all that has come, a turn a part of it" do
-    @link.listen
+  test "drain handles all that was received, a turn only a part of it" do
+    @connection.listen
     frame = '["ready",{}]'.then { |text| [text.bytesize, 1, 0].pack("NCC") << text }
     @socket.write(frame * 8_000)
     @loop.turn(5)
-    assert_includes 1...8_000, @heard.size
-    assert @link.drain
-    assert_equal 8_000, @heard.size
+    assert_includes 1...8_000, @received.size
+    assert @connection.drain
+    assert_equal 8_000, @received.size
   end
 end

@@ -11,7 +11,7 @@ class CrashSuspectsTest < Skep::TestCase
     @suspects = Skep::Swarm::IPC::CrashSuspects.new
   end
 
-  test "counts crashes, and apart those with nothing else in hand" do
+  test "counts crashes, and separately those with nothing else in flight" do
     record_crash([A, B])
     record_crash([A])
     record_crash([A])
@@ -19,21 +19,21 @@ class CrashSuspectsTest < Skep::TestCase
     assert_equal [[*A, 3, 2], [*B, 1, 0]].sort_by(&:inspect), counts.sort_by(&:inspect)
   end
 
-  test "takes another part of the same thing for another suspect" do
+  test "treats another part of the same item as a separate suspect" do
     record_crash([A])
     record_crash([["orders/0/17-42", nil]])
 
     assert_equal ["orders/0/17-42", "orders/0/17-42 at 25"], @suspects.to_a.map(&:to_s).sort
   end
 
-  test "says how the last few nodes died that had it in hand" do
+  test "keeps the exits of the last five nodes that had the item in flight" do
     7.times { |n| @suspects.set_exit(record_crash([A]), "SIG#{n}") }
 
     assert_equal %w[SIG2 SIG3 SIG4 SIG5 SIG6], @suspects.to_a.first.ends
     assert_equal [7, 7], @suspects.to_a.first.to_h.values_at(:crashes, :alone)
   end
 
-  test "forgets what was cleared, once" do
+  test "clear removes suspects, and returns those that it knew" do
     record_crash([A, B])
 
     assert_equal [A], @suspects.clear([A]).map(&:key)
@@ -41,7 +41,7 @@ class CrashSuspectsTest < Skep::TestCase
     assert_equal [B], @suspects.to_a.map(&:key)
   end
 
-  test "forgets after an hour, and not before" do
+  test "drops a suspect an hour after its last crash, and not before" do
     record_crash([A], now: 1.0)
     record_crash([B], now: 3601.0)
     assert_equal 2, @suspects.to_a.size
@@ -50,7 +50,7 @@ class CrashSuspectsTest < Skep::TestCase
     assert_equal [B], @suspects.to_a.map(&:key)
   end
 
-  test "remembers so many, those longest that were in hand most often" do
+  test "keeps at most 256 suspects, those with the most crashes" do
     3.times { record_crash([A]) }
     record_crash([B, ["x", nil]], now: 2.0)
     300.times { |n| record_crash([["job #{n}", nil], ["other #{n}", nil]], now: 3.0 + n) }
@@ -62,7 +62,7 @@ class CrashSuspectsTest < Skep::TestCase
     assert_includes keys, ["job 299", nil]
   end
 
-  test "tells whose crashes they were, until they are settled" do
+  test "clear_crashes returns the slots of the crashes, each only once" do
     record_crash([A], slot: 3)
     record_crash([A], slot: 3)
     record_crash([B], slot: 0)
@@ -73,7 +73,7 @@ class CrashSuspectsTest < Skep::TestCase
     assert_equal 2, @suspects.to_a.find { |suspect| suspect.key == A }.crashes
   end
 
-  test "clears the crashes of ten culprits an hour, no more" do
+  test "clears the crashes of at most ten items an hour" do
     cleared = (0...12).map do |n|
       record_crash([["job #{n}", nil]], now: n.to_f)
       @suspects.clear_crashes([["job #{n}", nil]], n.to_f)
@@ -84,13 +84,13 @@ class CrashSuspectsTest < Skep::TestCase
     assert_equal [0], @suspects.clear_crashes([A], 3600.5)
   end
 
-  test "is known elsewhere as plain data" do
+  test "another process learns the same suspects from plain data" do
     @suspects.set_exit(record_crash([A, B]), "SIGSEGV")
     plain = JSON.parse(JSON.generate(@suspects.to_plain))
-    there = Skep::Swarm::IPC::CrashSuspects.new.learn(plain)
+    learned = Skep::Swarm::IPC::CrashSuspects.new.learn(plain)
 
-    assert_equal @suspects.to_a, there.to_a
-    refute_predicate there, :empty?
+    assert_equal @suspects.to_a, learned.to_a
+    refute_predicate learned, :empty?
   end
 
   private

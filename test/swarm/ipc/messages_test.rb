@@ -7,24 +7,25 @@ class MessagesTest < Skep::TestCase
   Swarm = Skep::Swarm
   Messages = Swarm::IPC::Messages
   DURATIONS = { "count" => 2, "sum" => 0.5, "buckets" => [[0.1, 1], [0.4, 1]] }.freeze
-  # What the supervisor would calculate with.
+  # Invalid values of `work=`. The supervisor would calculate with them.
   BAD_WORK = {
     "nil" => nil, "an integer" => 3, "an array" => [1], "true" => true, "a text" => "x",
-    "totals that are nil" => { totals: nil }, "totals that are no Hash" => { totals: [1] },
+    "totals that are nil" => { totals: nil }, "totals that aren't a Hash" => { totals: [1] },
     "a total that is a text" => { totals: { a: "1" } },
     "a total that is nil" => { totals: { a: nil } },
     "a total that is infinite" => { totals: { a: Float::INFINITY } },
-    "a total that is no number" => { totals: { a: Float::NAN } },
+    "a total that is NaN" => { totals: { a: Float::NAN } },
     "a total that overflows a sum" => { totals: { a: 1.7e308 } },
     "a total of more than 64 bits" => { totals: { a: 10**30 } },
     "a total that is rational" => { totals: { a: 1r } },
-    "more totals than there is room for" => { totals: (0..64).to_h { |n| [n, n] } },
+    "more than 64 totals" => { totals: (0..64).to_h { |n| [n, n] } },
     "a handler that is a text" => { handler: "long" },
     "a handler without buckets" => { handler: { count: 3, sum: 0.5 } },
-    "buckets of nothing" => { handler: { count: 3, sum: 0.5, buckets: [[0, 2]] } },
+    "a count that the buckets don't add up to" => { handler: { count: 3, sum: 0.5,
+                                                               buckets: [[0, 2]] } },
     "a bucket below zero" => { handler: { count: 2, sum: 0.5, buckets: [[-1, 2]] } },
     "a bucket of 1e300 s" => { handler: { count: 2, sum: 0.5, buckets: [[1e300, 2]] } },
-    "a bucket that is no pair" => { handler: { count: 2, sum: 0.5, buckets: [[1]] } },
+    "a bucket that isn't a pair" => { handler: { count: 2, sum: 0.5, buckets: [[1]] } },
     "an infinite sum" => { handler: { count: 1, sum: Float::INFINITY, buckets: [[0.1, 1]] } },
     "topics by name" => { by_topic: { orders: { totals: {} } } },
     "a topic that is a text" => { by_topic: ["orders"] },
@@ -32,7 +33,7 @@ class MessagesTest < Skep::TestCase
     "a topic without totals" => { by_topic: [{ topic: "orders", handler: DURATIONS }] },
     "a topic without handler times" => { by_topic: [{ topic: "orders", totals: {} }] }
   }.freeze
-  # Type, and fields that a node that was taken over may write.
+  # Types and invalid fields, as a compromised node may send them.
   BAD_FRAMES = [
     ["work", {}], ["work", { "facts" => nil }],
     ["work", { "facts" => { "totals" => { "a" => Float::INFINITY } } }],
@@ -54,7 +55,7 @@ class MessagesTest < Skep::TestCase
   ].freeze
   FORK = { "page_index" => 0, "node" => 0, "task" => 0, "mold" => 1, "placed" => true,
            "suspects" => [] }.freeze
-  # What a mold, a node and the supervisor may not send either.
+  # Invalid messages from the supervisor and from a mold, by table.
   BAD_ELSEWHERE = {
     "TO_MOLD" => [["load", { "mold" => 1 }], ["prepare", { "options" => [] }], ["exited", {}],
                   ["fork", { **FORK, "page_index" => -1 }], ["fork", { **FORK, "task" => "0" }],
@@ -75,9 +76,9 @@ class MessagesTest < Skep::TestCase
     super
     @layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 2)
     @page = Skep::OS::SharedPage.create(@layout.total)
-    @said = []
+    @sent = []
     @node = Swarm::Node.new(id: 0, swarm: "test", mold: 0, page: @page, layout: @layout,
-                              report: ->(type, facts) { @said << [type, facts] })
+                              report: ->(type, facts) { @sent << [type, facts] })
   end
 
   def teardown
@@ -87,14 +88,14 @@ class MessagesTest < Skep::TestCase
   end
 
   BAD_WORK.each do |what, facts|
-    test "refuses a work that is #{what} in the caller's line" do
+    test "refuses work= with #{what}, in the caller's line" do
       refused(/\Awork=: (?:facts|totals|handler|by_topic)\b.* must/) { @node.work = facts }
       refused(/\Awork=: /) { @node.thread(1).work = facts }
     end
   end
 
   BAD_FRAMES.each do |type, fields|
-    test "refuses the message #{type} with #{fields.inspect[0, 60]} where it is received" do
+    test "the receiver refuses the message #{type} with #{fields.inspect[0, 60]}" do
       frame = Swarm::IPC::Channel::Message.new(type, fields, [])
       assert_raises(Messages::Invalid) { Messages::FROM_NODE.incoming(frame) }
     end
@@ -104,7 +105,7 @@ class MessagesTest < Skep::TestCase
     table = Messages.const_get(name)
 
     frames.each_with_index do |(type, fields), i|
-      test "refuses bad message #{i} from #{table.from} to #{table.to}, a #{type}" do
+      test "refuses invalid message #{i} from #{table.from} to #{table.to}, a #{type}" do
         frame = Swarm::IPC::Channel::Message.new(type, fields, [])
         assert_raises(Messages::Invalid) { table.incoming(frame) }
         refute table.valid?(type, fields)
@@ -112,14 +113,14 @@ class MessagesTest < Skep::TestCase
     end
   end
 
-  test "takes the fields of a table, and no others" do
+  test "keeps the fields that the table has, and drops all others" do
     frame = Swarm::IPC::Channel::Message.new("fork", { **FORK, "more" => 1 }, [:socket], 40)
     read = Messages::TO_MOLD.incoming(frame)
     assert_equal({ **FORK, "spare" => nil }, read.facts)
     assert_equal ["fork", [:socket], 40], [read.type, read.ios, read.bytes]
   end
 
-  test "knows what a crash suspect is, as the supervisor sends it" do
+  test "accepts crash suspects as the supervisor sends them" do
     suspects = Swarm::IPC::CrashSuspects.new
     suspects.record_crash([["orders/0/17-42", 25], ["a", nil]], 3, 1.5)
     plain = JSON.parse(JSON.generate(suspects.to_plain))
@@ -127,7 +128,7 @@ class MessagesTest < Skep::TestCase
     assert_equal plain, Messages::TO_NODE.incoming(frame)["added"]
   end
 
-  test "has every message that is sent, and no other" do
+  test "the tables have every message that lib sends, and no other" do
     lib = File.expand_path("../../../lib/skep", __dir__)
     files = Dir.glob("#{lib}/{swarm,control,cli/chaos}/**/*.rb")
     code = files.map { |file| File.read(file, encoding: "UTF-8") }.join
@@ -135,16 +136,16 @@ class MessagesTest < Skep::TestCase
     assert_equal Messages::ALL.flat_map(&:types).uniq.sort, sent.uniq.sort
   end
 
-  test "passes on what is fit, as plain data" do
+  test "sends valid facts as plain data" do
     @node.work = { totals: { jobs: 3, share: 0.5 }, handler: DURATIONS, at: Time,
                     size: Float::INFINITY, odd: 2**80 }
-    facts = @said.last.last["facts"]
+    facts = @sent.last.last["facts"]
     assert_equal({ "jobs" => 3, "share" => 0.5 }, facts["totals"])
     assert_equal ["Time", "Infinity", (2**80).to_s], facts.values_at("at", "size", "odd")
-    frame = Swarm::IPC::Channel::Message.new("work", JSON.parse(JSON.generate(@said.last.last)),
+    frame = Swarm::IPC::Channel::Message.new("work", JSON.parse(JSON.generate(@sent.last.last)),
                                              [], 9)
-    heard = Messages::FROM_NODE.incoming(frame)
-    assert_equal [facts, 9], [heard["facts"], heard.bytes]
+    received = Messages::FROM_NODE.incoming(frame)
+    assert_equal [facts, 9], [received["facts"], received.bytes]
   end
 
   test "makes the text of an event valid UTF-8, whatever its encoding" do
@@ -152,19 +153,19 @@ class MessagesTest < Skep::TestCase
      "a".dup.force_encoding("UTF-7"), "\xA4\xFF".dup.force_encoding("EUC-JP"), "é".b].each do |text|
       @node.unhealthy!(text)
       @node.event(:odd, text => [text, { text => [text] }])
-      refute_includes texts(@said.last(2)).map(&:valid_encoding?), false
-      JSON.generate(@said.last(2))
+      refute_includes texts(@sent.last(2)).map(&:valid_encoding?), false
+      JSON.generate(@sent.last(2))
     end
-    assert_equal "é", @said.last.last["facts"]["é"].first
+    assert_equal "é", @sent.last.last["facts"]["é"].first
   end
 
-  test "shows an object that can't be shown by its class" do
+  test "shows an object whose inspect fails by its class" do
     odd = Class.new { def inspect = raise(IOError) }
     @node.event(:odd, basic: BasicObject.new, odd: odd.new)
-    assert_equal ["#<BasicObject>", "#<#{odd}>"], @said.last.last["facts"].values
+    assert_equal ["#<BasicObject>", "#<#{odd}>"], @sent.last.last["facts"].values
   end
 
-  test "refuses an event without a name, of no known level, too deep or too large" do
+  test "refuses an event with an invalid name or level, or too deep or large facts" do
     deep = 40.times.reduce([]) { |held, _| [held] }
     endless = [].tap { |one| one << one }
     wide = 30.times.reduce("x" * 1_000) { |held, _| [held, held] }
@@ -177,10 +178,10 @@ class MessagesTest < Skep::TestCase
     [deep, endless, wide, ["x" * 16_000] * 140].each do |facts|
       refused(/\Aevent: facts must not be (?:nested|larger)/) { @node.event(:x, facts:) }
     end
-    assert_empty @said
+    assert_empty @sent
   end
 
-  test "refuses what isn't a reason, a flag, a number, a text or a duration" do
+  test "refuses invalid arguments of the node's methods, with the rule in the error" do
     [nil, 3, [], BasicObject.new].each do |odd|
       refused(/\Aunhealthy!: reason must be a String/) { @node.unhealthy!(odd) }
       refused(/\Aassigned!: assigned must be true or false/) { @node.assigned!(odd) }
@@ -199,7 +200,7 @@ class MessagesTest < Skep::TestCase
     refused(/\Athread takes an Integer from 0 to 2/) { @node.thread(3) }
   end
 
-  test "shows what is in hand as valid UTF-8, whatever was written to the page" do
+  test "shows items in flight as valid UTF-8, whatever was written to the page" do
     node = Struct.new(:page_index).new(0)
     scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
     @node.in_flight("\xFF\xFE job".b)
@@ -208,16 +209,16 @@ class MessagesTest < Skep::TestCase
     assert_equal ["\uFFFD\uFFFD job", "é", "raw \uFFFD"], scoreboard.in_flight(node)
   end
 
-  test "takes no weight that no node can have" do
+  test "ignores invalid memory samples, and caps the bytes of valid ones" do
     plain = Swarm::IPC::Scoreboard::MemorySample::BYTES.to_h { |name|
       [name, 1]
     }.merge("seconds" => 0.1)
-    said = JSON.generate(plain)
-    ["[1e999,#{said}]", "[#{Skep::OS.now + 60},#{said}]", "[-1.0,#{said}]", "[\"1\",#{said}]",
-     "[1.0,#{said.sub('"rss":1', '"rss":1e999')}]", "[1.0,[1]]", "[1.0,3]", "5", "null", "\xFF",
-     "[" * 200, "{}"].each do |text|
+    json = JSON.generate(plain)
+    ["[1e999,#{json}]", "[#{Skep::OS.now + 60},#{json}]", "[-1.0,#{json}]",
+     "[\"1\",#{json}]", "[1.0,#{json.sub('"rss":1', '"rss":1e999')}]", "[1.0,[1]]", "[1.0,3]", "5",
+     "null", "\xFF", "[" * 200, "{}"].each do |text|
       @page.write(@layout.memory(0), text)
-      verbose, $VERBOSE = $VERBOSE, nil # of floats that are too large
+      verbose, $VERBOSE = $VERBOSE, nil # Ruby warns about floats that are too large
       assert_nil Swarm::IPC::Scoreboard::MemorySample.find(@page, @layout.memory(0))
     ensure
       $VERBOSE = verbose
@@ -227,7 +228,7 @@ class MessagesTest < Skep::TestCase
                  Swarm::IPC::Scoreboard::MemorySample.find(@page, @layout.memory(0)).last["rss"]
   end
 
-  test "an error's sentence is text, whatever its message is" do
+  test "converts an error to valid text, even if its message raises" do
     odd = Class.new(StandardError) { def message = raise(IOError, "no") }
     assert_equal "IOError: é", Swarm::IPC::PlainData.error(IOError.new("é".encode("UTF-16LE")))
     assert_match(/: its message raised IOError\z/, Swarm::IPC::PlainData.error(odd.new))

@@ -8,46 +8,46 @@ class CgroupMemoryTest < Skep::TestCase
   private_constant :Group
 
   def setup
-    @told = []
+    @published = []
     super
   end
 
-  test "leaves what the control group allows" do
-    around = cgroup_memory(limit: 1000)
-    assert_equal 900, around.within(:memory_limit, 900)
-    assert_nil around.within(:memory_limit, nil)
+  test "doesn't lower an option that the control group allows" do
+    memory = cgroup_memory(limit: 1000)
+    assert_equal 900, memory.within(:memory_limit, 900)
+    assert_nil memory.within(:memory_limit, nil)
     assert_equal 900, cgroup_memory(limit: nil).within(:memory_limit, 900)
     assert_equal 900,
                  Skep::Swarm::Memory::CgroupMemory.new(nil, events: nil).within(:memory_limit, 900)
-    assert_empty @told
+    assert_empty @published
   end
 
-  test "lowers what it doesn't allow, and says so" do
+  test "lowers an option beyond the control group's limit, and publishes memory_lowered" do
     assert_equal 950, cgroup_memory(limit: 1000, high: nil).within(:memory_budget, 5000)
     assert_equal 760, cgroup_memory(limit: 1000, high: 800).within(:memory_budget, 5000)
-    name, level, facts = @told.first
+    name, level, facts = @published.first
     assert_equal %i[memory_lowered warn], [name, level]
     assert_equal({ option: :memory_budget, bytes: 950, asked: 5000, cgroup: 1000 },
                  facts.except(:error))
   end
 
-  test "tells of pressure, and looks no more often than each ten seconds" do
-    around = cgroup_memory(limit: 1000, current: 990)
-    3.times { |second| around.check(100.0 + second) }
-    assert_equal [[:memory_pressure, :warn]], @told.map { |event| event.first(2) }
+  test "publishes memory_pressure, and checks it at most every ten seconds" do
+    memory = cgroup_memory(limit: 1000, current: 990)
+    3.times { |second| memory.check(100.0 + second) }
+    assert_equal [[:memory_pressure, :warn]], @published.map { |event| event.first(2) }
     @group.current = 100
-    around.check(110.0)
+    memory.check(110.0)
     @group.current = 990
-    around.check(111.0)
-    around.check(120.0)
-    assert_equal 2, @told.size
+    memory.check(111.0)
+    memory.check(120.0)
+    assert_equal 2, @published.size
   end
 
-  test "knows an OOM kill" do
-    around = cgroup_memory(oom_kills: 1)
+  test "oom? returns true once for each OOM kill" do
+    memory = cgroup_memory(oom_kills: 1)
     @group.oom_kills = 2
-    assert around.oom?(Skep::Swarm::IPC::ExitStatus.new(nil, "KILL"))
-    refute around.oom?(Skep::Swarm::IPC::ExitStatus.new(nil, "KILL"))
+    assert memory.oom?(Skep::Swarm::IPC::ExitStatus.new(nil, "KILL"))
+    refute memory.oom?(Skep::Swarm::IPC::ExitStatus.new(nil, "KILL"))
   end
 
   private
@@ -55,7 +55,7 @@ class CgroupMemoryTest < Skep::TestCase
   def cgroup_memory(**facts)
     @group = Group.new(stalled: 0.0, oom_kills: 0, **facts)
     events = Skep::Swarm::Runtime::EventBus.new
-    events.subscribe { |event| @told << [event.name, event.level, event.facts] }
+    events.subscribe { |event| @published << [event.name, event.level, event.facts] }
     Skep::Swarm::Memory::CgroupMemory.new(@group, events:)
   end
 end

@@ -3,8 +3,8 @@
 require "test_helper"
 require "skep/swarm"
 
-# Nodes that are one process, which keeps still as this one doesn't: its memory is read, what it has
-# counted is made up. Nor does the machine run short of memory.
+# All nodes are one idle process. Its resident memory is read, the page counts are made up, and the
+# control group has no limit.
 class MemoryMonitorTest < Skep::TestCase
   MIB = 1 << 20
   Slot = Struct.new(:id, :node, :successor)
@@ -21,7 +21,7 @@ class MemoryMonitorTest < Skep::TestCase
     def channel = self
     def post(type) = sent << type
   end
-  # The node pool, and all that it has.
+  # In place of the node pool: records the replacements.
   NodePool = Struct.new(:slots, :replaced, :memory_monitor) do
     def replace(slot, reason) = replaced << [slot.id, reason]
     def terminate(node, reason) = replaced << [node.id, reason, "at once"]
@@ -36,8 +36,8 @@ class MemoryMonitorTest < Skep::TestCase
   def setup
     super
     @loop = Skep::OS::EventLoop.new
-    @told = []
-    @pid, @end = still
+    @published = []
+    @pid, @end = idle_process
   end
 
   def teardown
@@ -47,7 +47,7 @@ class MemoryMonitorTest < Skep::TestCase
     super
   end
 
-  test "asks a node to count its pages, and tells of them without counting" do
+  test "requests a page count from a node, and returns the last result" do
     node = swarm.first
     await { node.sent.any? }
     assert_equal ["measure"], node.sent
@@ -58,14 +58,14 @@ class MemoryMonitorTest < Skep::TestCase
     assert_nil @memory_monitor.memory(nil)
   end
 
-  test "replaces a node over its limit, once, and says so" do
+  test "replaces a node over its limit once, and publishes node_over_limit" do
     node, other = swarm(2, memory_limit: "500M")
     measured(other, 450)
     measured(node, 550)
     await { @node_pool.replaced.any? }
     3.times { @loop.turn(0.3) }
     assert_equal [[0, "memory_limit"]], @node_pool.replaced
-    assert_equal [[:node_over_limit, 0, false]], told(:at_once)
+    assert_equal [[:node_over_limit, 0, false]], published(:at_once)
   end
 
   test "stops a node far over its limit at once" do
@@ -73,27 +73,27 @@ class MemoryMonitorTest < Skep::TestCase
     measured(node, 800)
     await { @node_pool.replaced.any? }
     assert_equal [[0, "memory_limit"], [0, "memory_limit", "at once"]], @node_pool.replaced
-    assert_equal [[:node_over_limit, 0, true]], told(:at_once)
+    assert_equal [[:node_over_limit, 0, true]], published(:at_once)
   end
 
-  test "replaces the node with most of its own where all have too much together" do
+  test "replaces the node with the most private memory if the swarm exceeds memory_budget" do
     nodes = swarm(3, memory_budget: "1200M")
     nodes.each { |node| node.node_memory.instance_variable_set(:@born_at, -100.0) } # not young
     nodes.zip([300, 500, 400]) { |node, mib| measured(node, mib) }
     await { @node_pool.replaced.any? }
     assert_equal [[1, "memory_budget"]], @node_pool.replaced
-    assert_equal [[:swarm_over_budget, 1, false]], told(:at_once)
+    assert_equal [[:swarm_over_budget, 1, false]], published(:at_once)
   end
 
-  test "says once that a budget is too small, and replaces nobody" do
+  test "publishes budget_too_small once, and replaces no node" do
     swarm(2, memory_budget: "1M").each { |node| measured(node, 300) }
-    await { @told.any? }
+    await { @published.any? }
     2.times { @loop.turn(0.6) }
     assert_empty @node_pool.replaced
-    assert_equal [[:budget_too_small, nil, MIB]], told(:budget)
+    assert_equal [[:budget_too_small, nil, MIB]], published(:budget)
   end
 
-  test "renews what is old" do
+  test "replaces a node that exceeds max_lifetime" do
     swarm(1, max_lifetime: 0.01)
     await { @node_pool.replaced.any? }
     assert_equal [[0, "max_lifetime"]], @node_pool.replaced
@@ -101,15 +101,15 @@ class MemoryMonitorTest < Skep::TestCase
 
   private
 
-  # A process that does nothing, until the other end of its pipe is closed.
-  def still
-    nobody, ours = IO.pipe
+  # Forks a process that is idle until the other end of its pipe is closed.
+  def idle_process
+    reader, ours = IO.pipe
     pid, up = in_child do |writer|
       ours.close
       writer.write("up")
-      nobody.read
+      reader.read
     end
-    nobody.close
+    reader.close
     wait_readable(up)
     [pid, ours]
   end
@@ -118,11 +118,11 @@ class MemoryMonitorTest < Skep::TestCase
     config = Skep::Swarm::Definition::Config.new("a", options)
     @node_pool = NodePool.new(Array.new(size) { |id| Slot.new(id) }, [])
     events = Skep::Swarm::Runtime::EventBus.new
-    events.subscribe { |event| @told << [event.name, { level: event.level, **event.facts }] }
-    around = Skep::Swarm::Memory::CgroupMemory.new(Group.new(nil, nil, nil, 0, 0.0), events:)
+    events.subscribe { |event| @published << [event.name, { level: event.level, **event.facts }] }
+    cgroup_memory = Skep::Swarm::Memory::CgroupMemory.new(Group.new(nil, nil, nil, 0, 0.0), events:)
     @samples = {}.compare_by_identity
     @memory_monitor = Skep::Swarm::Memory::MemoryMonitor.new(
-      @node_pool, config, around, loop: @loop, events:, samples: @samples.method(:[]),
+      @node_pool, config, cgroup_memory, loop: @loop, events:, samples: @samples.method(:[]),
       restart_policy: Skep::Swarm::Nodes::RestartPolicy.new(config)
     )
     @node_pool.memory_monitor = @memory_monitor
@@ -130,7 +130,7 @@ class MemoryMonitorTest < Skep::TestCase
               .each { |node| @memory_monitor.watch(node) }
   end
 
-  # It has counted, so many MiB of its own.
+  # Sets the result of a node's page count: its private memory in MiB.
   def measured(node, mib)
     anonymous = Skep::OS::Memory::Statm.of(@pid).anonymous
     bytes = { "rss" => mib, "pss" => mib, "uss" => mib, "shared" => 0, "swap" => 0 }
@@ -143,5 +143,5 @@ class MemoryMonitorTest < Skep::TestCase
     @loop.turn(0.1) until yield || Skep::OS.now > deadline
   end
 
-  def told(fact) = @told.map { |name, facts| [name, *facts.values_at(:id, fact)] }
+  def published(fact) = @published.map { |name, facts| [name, *facts.values_at(:id, fact)] }
 end

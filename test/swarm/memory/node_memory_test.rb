@@ -4,16 +4,16 @@ require "test_helper"
 require "skep/swarm"
 
 class NodeMemoryTest < Skep::TestCase
-  test "takes for private what has come since it was ready, before it is measured" do
-    node_memory = born(rss: 500, anonymous: 450)
+  test "considers growth since the first sample private until it is measured" do
+    node_memory = sampled(rss: 500, anonymous: 450)
     assert_equal [0, 500], [node_memory.uss_min, node_memory.uss_max]
     node_memory.seen(resident(600, 550), 11.0)
     assert_equal [100, 600], [node_memory.uss_min, node_memory.uss_max]
     refute_predicate node_memory, :measured?
   end
 
-  test "adds what has come since to what was measured" do
-    node_memory = born(rss: 500, anonymous: 450)
+  test "adds the growth since a measurement to its result" do
+    node_memory = sampled(rss: 500, anonymous: 450)
     node_memory.measured(memory(uss: 200, anonymous: 460), 12.0)
     node_memory.seen(resident(600, 550), 13.0)
     assert_equal [290, 600], [node_memory.uss_min, node_memory.uss_max]
@@ -21,8 +21,8 @@ class NodeMemoryTest < Skep::TestCase
     assert_equal 0, node_memory.uss_min
   end
 
-  test "isn't moved by pages that a write makes private, before they are measured" do
-    node_memory = born(rss: 500, anonymous: 450)
+  test "includes pages that a write made private only after a measurement" do
+    node_memory = sampled(rss: 500, anonymous: 450)
     node_memory.measured(memory(uss: 60, anonymous: 450), 12.0)
     node_memory.seen(resident(500, 450), 13.0)
     assert_equal 60, node_memory.uss_min
@@ -30,8 +30,8 @@ class NodeMemoryTest < Skep::TestCase
     assert_equal 200, node_memory.uss_min
   end
 
-  test "remembers what it had in its first seconds, at the most" do
-    node_memory = born(rss: 500, anonymous: 450)
+  test "keeps the highest USS of its first ten seconds as the baseline" do
+    node_memory = sampled(rss: 500, anonymous: 450)
     assert_equal 0, node_memory.baseline_uss
     node_memory.measured(memory(uss: 70, anonymous: 450), 12.0)
     node_memory.seen(resident(500, 440), 14.0)
@@ -40,8 +40,8 @@ class NodeMemoryTest < Skep::TestCase
     assert_equal 70, node_memory.baseline_uss
   end
 
-  test "knows how fast it grew, at the fastest of some looks" do
-    node_memory = born(rss: 0, anonymous: 0)
+  test "rate returns the fastest growth of the last eight looks" do
+    node_memory = sampled(rss: 0, anonymous: 0)
     assert_in_delta 0.0, node_memory.rate
     [[11.0, 100], [13.0, 100], [14.0, 50]].each do |now, bytes|
       node_memory.seen(resident(bytes, bytes), now)
@@ -51,11 +51,11 @@ class NodeMemoryTest < Skep::TestCase
     assert_in_delta 0.0, node_memory.rate
   end
 
-  test "is asked again after a pause where the node couldn't count its pages" do
-    node_memory = born
-    node_memory.measured({}, 10.5) # nobody has asked
+  test "may be measured again after a pause if the node couldn't count its pages" do
+    node_memory = sampled
+    node_memory.measured({}, 10.5) # without a request
     node_memory.requested(11.0)
-    node_memory.measured({}, 10.5) # what was left before
+    node_memory.measured({}, 10.5) # written before the request
     assert_equal Float::INFINITY, node_memory.facts.measurable_at
     node_memory.measured({}, 12.0)
     assert_in_delta 13.0, node_memory.facts.measurable_at
@@ -63,8 +63,8 @@ class NodeMemoryTest < Skep::TestCase
     refute_predicate node_memory, :measured?
   end
 
-  test "may be measured again after a thousand times what it took" do
-    node_memory = born
+  test "may be measured again after a thousand times the duration of the count" do
+    node_memory = sampled
     assert_in_delta 10.0, node_memory.facts.measurable_at
     node_memory.requested(11.0)
     assert_equal Float::INFINITY, node_memory.facts.measurable_at
@@ -77,8 +77,8 @@ class NodeMemoryTest < Skep::TestCase
     assert_in_delta 439.0, node_memory.facts.measurable_at
   end
 
-  test "is measured once at least, and then at ages that double, but each five minutes" do
-    node_memory = born
+  test "is stale at first, then when its age has doubled or five minutes passed" do
+    node_memory = sampled
     assert node_memory.stale?(10.0)
     node_memory.requested(10.0)
     refute node_memory.stale?(11.0)
@@ -90,7 +90,7 @@ class NodeMemoryTest < Skep::TestCase
     assert node_memory.stale?(10_310.0)
   end
 
-  test "is left alone for longer while it keeps still" do
+  test "may be measured less often while it doesn't grow" do
     mib = 1 << 20
     node_memory = Skep::Swarm::Memory::NodeMemory.new(resident(100, 90), now: 10.0, rest: 60.0)
     node_memory.requested(11.0)
@@ -104,10 +104,10 @@ class NodeMemoryTest < Skep::TestCase
     refute node_memory.facts.still
   end
 
-  test "learns nothing from what was counted before" do
-    node_memory = born
+  test "ignores a result that isn't newer than the last one" do
+    node_memory = sampled
     node_memory.requested(11.0)
-    node_memory.measured(memory(uss: 70), 10.0) # by who had its slot before it was born
+    node_memory.measured(memory(uss: 70), 10.0) # by the previous node with its page index
     refute_predicate node_memory, :measured?
     node_memory.measured(memory(uss: 80), 12.0)
     node_memory.requested(13.0)
@@ -115,8 +115,8 @@ class NodeMemoryTest < Skep::TestCase
     assert_in_delta 0.5, node_memory.waited(13.5)
   end
 
-  test "records how it comes apart from its mold, at ages that double" do
-    node_memory = born
+  test "records its private and shared bytes at ages that double" do
+    node_memory = sampled
     [[11.0, 10], [11.6, 15], [14.0, 20], [17.9, 25]].each do |now, uss|
       node_memory.measured(memory(uss:, shared: 100 - uss), now)
     end
@@ -124,14 +124,14 @@ class NodeMemoryTest < Skep::TestCase
                  node_memory.decay
   end
 
-  test "tells what is known, before it is measured" do
-    plain = born(rss: 500, anonymous: 450).to_plain(10.0)
+  test "to_plain has only the RSS before the first measurement" do
+    plain = sampled(rss: 500, anonymous: 450).to_plain(10.0)
     assert_equal({ rss: 500, pss: nil, uss: nil, shared: nil, swap: nil, measured: nil, decay: [] },
                  plain)
   end
 
-  test "tells what was measured, and what came since" do
-    node_memory = born
+  test "to_plain adds the growth since the last measurement" do
+    node_memory = sampled
     node_memory.measured(memory(uss: 10, shared: 90), 11.0)
     node_memory.seen(resident(120, 110), 13.0)
     assert_equal({ rss: 120, pss: 70, uss: 30, shared: 90, swap: 0, measured: 2.5,
@@ -140,7 +140,7 @@ class NodeMemoryTest < Skep::TestCase
 
   private
 
-  def born(rss: 100, anonymous: 90)
+  def sampled(rss: 100, anonymous: 90)
     Skep::Swarm::Memory::NodeMemory.new(resident(rss, anonymous), now: 10.0)
   end
 

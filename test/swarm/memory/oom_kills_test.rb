@@ -13,25 +13,25 @@ class OomKillsTest < Skep::TestCase
     super
   end
 
-  test "takes a KILL for the kernel's when the kernel has counted one" do
+  test "considers a SIGKILL an OOM kill if the kernel has counted one" do
     refute killed?
     @group.oom_kills = 8
     assert killed?
   end
 
-  test "names as many as were counted" do
+  test "matches as many exits as the kernel has counted kills" do
     @group.oom_kills = 9
     assert_equal [true, true, false], Array.new(3) { killed? }
   end
 
-  test "names no other end" do
+  test "matches no exit but SIGKILL" do
     @group.oom_kills = 8
     refute @kills.match?(Skep::Swarm::IPC::ExitStatus.new(nil, "TERM"))
     refute @kills.match?(Skep::Swarm::IPC::ExitStatus.new(1, nil))
     assert killed?
   end
 
-  test "forgets those that nobody was found for, but not at once" do
+  test "drops an unmatched kill at the second expire, not at the first" do
     @group.oom_kills = 8
     @kills.expire
     assert killed?
@@ -40,7 +40,7 @@ class OomKillsTest < Skep::TestCase
     refute killed?
   end
 
-  test "names none where nothing is counted, or not any more" do
+  test "matches nothing if the kernel counts no kills, or stops counting them" do
     @group.oom_kills = nil
     refute killed?
     refute Skep::Swarm::Memory::OomKills.new(@group).tap(&:expire).match?(exit_by_kill)

@@ -14,7 +14,7 @@ class RecyclerTest < Skep::TestCase
   Retired = Struct.new(:all) do
     def retire(node, reason) = all << [node.id, reason]
   end
-  # What replacements there are; a test ends them.
+  # Records the replacements. A test completes them.
   NodePool = Struct.new(:slots, :begun, :replacements) do
     def replace(slot, reason, &done) = begun << [slot.id, reason, done]
     def terminate(node, reason) = replacements.retire(node, reason)
@@ -33,7 +33,7 @@ class RecyclerTest < Skep::TestCase
     super
   end
 
-  test "renews one after the other" do
+  test "replaces one node after the other" do
     nodes = swarm(3)
     assert_equal([true] * 3, nodes.map { |node| @recycler.recycle(node, "max_lifetime") })
     assert_equal [[0, "max_lifetime"]], begun
@@ -42,18 +42,18 @@ class RecyclerTest < Skep::TestCase
     assert_equal [0, 1, 2], begun.map(&:first)
   end
 
-  test "renews several at a time where there are many" do
+  test "replaces one in twenty nodes at a time" do
     swarm(60).each { |node| @recycler.recycle(node, "max_lifetime") }
     assert_equal [0, 1, 2], begun.map(&:first)
   end
 
-  test "doesn't ask twice" do
+  test "refuses a node whose replacement is queued already" do
     nodes = swarm(2)
     nodes.each { |node| @recycler.recycle(node, "max_lifetime", throttle: false) }
     refute @recycler.recycle(nodes[1], "memory_limit", throttle: false)
   end
 
-  test "leaves alone who is being replaced, has ended, or doesn't hold its slot" do
+  test "refuses a node that is being replaced, is stopping or doesn't hold its slot" do
     node, other, third = swarm(3)
     node.slot.successor = other
     other.state = :stopping
@@ -62,7 +62,7 @@ class RecyclerTest < Skep::TestCase
     assert_empty begun
   end
 
-  test "lets a slot wait that was renewed too often of late" do
+  test "refuses a slot that was recycled too often, unless throttle is false" do
     node = swarm(1, max_restarts: 2).first
     answers = Array.new(4) do
       asked = @recycler.recycle(node, "memory_limit")
@@ -72,10 +72,10 @@ class RecyclerTest < Skep::TestCase
     assert @recycler.recycle(node, "max_lifetime", throttle: false)
   end
 
-  test "knows who is to go" do
+  test "recycling? returns true for a queued or stopping node" do
     nodes = swarm(2)
     nodes.each { |node| @recycler.recycle(node, "max_lifetime") }
-    refute @recycler.recycling?(nodes[0]), "its replacement is the node pool's, which has none here"
+    refute @recycler.recycling?(nodes[0]), "its replacement has started"
     assert @recycler.recycling?(nodes[1])
     nodes[0].state = :stopping
     assert @recycler.recycling?(nodes[0])
@@ -83,7 +83,7 @@ class RecyclerTest < Skep::TestCase
     refute @recycler.recycling?(nodes[0])
   end
 
-  test "stops at once, whoever follows" do
+  test "stop_now stops a node without waiting for its successor" do
     node = swarm(1).first
     @recycler.stop_now(node, "memory_limit")
     assert_equal [[0, "memory_limit"]], begun

@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/swarm"
 
 class SamplingScheduleTest < Skep::TestCase
-  Patient = Struct.new(:name)
+  Node = Struct.new(:name)
 
   # Prints by how many bytes 20,000 looks make a fresh process grow.
   GROWTH = <<~RUBY
@@ -18,7 +18,7 @@ class SamplingScheduleTest < Skep::TestCase
     end
     puts bytes[1] - bytes[0]
   RUBY
-  private_constant :Patient, :GROWTH
+  private_constant :Node, :GROWTH
 
   def setup
     @loop = Skep::OS::EventLoop.new
@@ -36,52 +36,52 @@ class SamplingScheduleTest < Skep::TestCase
     super
   end
 
-  test "looks again and again, as it was told" do
-    @sampling_schedule.watch(Patient.new(:one), 0.01)
+  test "looks again after each pause that its block returns" do
+    @sampling_schedule.watch(Node.new(:one), 0.01)
     @loop.turn(5) until @looked.size == 3
     assert_equal %i[one one one], @looked
   end
 
-  test "looking costs no memory, however often" do
-    skip "a turn of the fallback's takes milliseconds" unless Skep::OS.native?
+  test "doesn't grow with the number of looks" do
+    skip "a turn of the fallback takes milliseconds" unless Skep::OS.native?
     grown, err, = run_program(GROWTH)
 
     assert_operator Integer(grown), :<, 1 << 20, err
   end
 
-  test "looks no more at what has ended" do
-    watch = @sampling_schedule.watch(Patient.new(:one), 0.01)
+  test "doesn't look at a node whose watch is cancelled" do
+    watch = @sampling_schedule.watch(Node.new(:one), 0.01)
     @loop.turn(5) until @looked.size == 1
     watch.cancel
     watch.cancel
-    @loop.turn(0.05) # with a timer for nobody
+    @loop.turn(0.05) # the timer fires, but there is no node
     @loop.turn(0.05)
     assert_equal [:one], @looked
   end
 
-  test "looks at all whose time is half over once one is due" do
+  test "once one look is due, looks at all nodes whose pause is half over" do
     @pause = 1000.0
-    now = Skep::OS.now # of all: else who is stopped between them changes their order
-    4.times { |index| @sampling_schedule.watch(Patient.new(index), 0.3 - (index / 100.0), now) }
-    @sampling_schedule.watch(Patient.new(:later), 1000.0, now)
+    now = Skep::OS.now # one time for all: a delay in between would change their order
+    4.times { |index| @sampling_schedule.watch(Node.new(index), 0.3 - (index / 100.0), now) }
+    @sampling_schedule.watch(Node.new(:later), 1000.0, now)
     @loop.turn(5) until @looked.any?
     assert_equal [3, 2, 1, 0], @looked
     assert_match(/timers=1/, @loop.inspect)
   end
 
-  test "looks early where the loop is awake for something else" do
+  test "doesn't look at a node in the first half of its pause" do
     @pause = 1000.0
-    @sampling_schedule.watch(Patient.new(:one), 1000.0)
+    @sampling_schedule.watch(Node.new(:one), 1000.0)
     @loop.turn(0)
     assert_empty @looked
-    @sampling_schedule.watch(Patient.new(:other), 0.0)
+    @sampling_schedule.watch(Node.new(:other), 0.0)
     @loop.turn(1)
     assert_equal [:other], @looked
   end
 
-  test "makes a slice of many looks in a turn" do
+  test "makes at most 50 looks in a turn of the loop" do
     @pause = 1000.0
-    120.times { |index| @sampling_schedule.watch(Patient.new(index), index / 1e6) }
+    120.times { |index| @sampling_schedule.watch(Node.new(index), index / 1e6) }
     turns = 0
     while @looked.size < 120
       before = @looked.size
@@ -93,9 +93,11 @@ class SamplingScheduleTest < Skep::TestCase
     assert_equal (0...120).to_a, @looked.sort
   end
 
-  test "goes on after a look that raises" do
-    sampling_schedule = Skep::Swarm::Memory::SamplingSchedule.new(@loop) { |node, _| @looked << node.name and raise KeyError }
-    2.times { |index| sampling_schedule.watch(Patient.new(index), index / 100.0) }
+  test "continues with the next node after a look that raises" do
+    sampling_schedule = Skep::Swarm::Memory::SamplingSchedule.new(@loop) do |node, _|
+      @looked << node.name and raise KeyError
+    end
+    2.times { |index| sampling_schedule.watch(Node.new(index), index / 100.0) }
     2.times { assert_raises(KeyError) { @loop.turn(5) until @looked.size == 2 } }
     assert_equal [0, 1], @looked
   end

@@ -18,35 +18,35 @@ class HeapSizeHintTest < Skep::TestCase
     FileUtils.rm_rf(@directory)
   end
 
-  test "gives a file's first mold nothing" do
+  test "gives a file's first mold no hint" do
     assert_equal [{}, []], [heap.environment, heap.requires]
   end
 
-  test "gives the next mold a tenth more than the last one had, where that helps" do
+  test "gives the next mold a tenth more slots on Ruby 3.1, and no hint on later Rubies" do
     heap.remember(slots: 1_000_000, reshare: false)
     expected = RUBY_VERSION < "3.2" ? ["1100000"] : []
     assert_equal expected, heap.environment.values_at(SLOTS).compact
     assert_empty heap.requires
   end
 
-  test "keeps nothing for a heap so small that it doesn't matter" do
+  test "keeps no hint for a small heap" do
     heap.remember(slots: 1_000_000, reshare: false)
     heap.remember(slots: 50_000, reshare: false)
     assert_empty heap.environment
     assert_empty Dir.children(@directory)
   end
 
-  test "loads skep/reshare first where it was asked for, and leaves the heap to it" do
+  test "with reshare, requires skep/reshare and sets no heap size" do
     heap.remember(slots: 1_000_000, reshare: true)
     assert_equal [{}, ["-rskep/reshare"]], [heap.environment, heap.requires]
   end
 
-  test "leaves alone who has set the heap's slots" do
+  test "gives no hint if the user has set RUBY_GC_HEAP_INIT_SLOTS" do
     heap.remember(slots: 1_000_000, reshare: false)
     assert_empty heap(env: { SLOTS => "5" }).environment
   end
 
-  test "believes nothing of another file's, nor what is no record" do
+  test "ignores another file's hint, and a file that is no hint" do
     heap.remember(slots: 1_000_000, reshare: true)
     assert_empty heap("other.rb").requires
     record = Dir.glob("#{@directory}/*").fetch(0)
@@ -56,7 +56,7 @@ class HeapSizeHintTest < Skep::TestCase
     end
   end
 
-  test "knows a file by its bytes, whatever the locale takes them for" do
+  test "identifies a swarm file by the bytes of its path, whatever their encoding" do
     path = "/srv/caf\u00e9/\xFF.rb"
     heap(path).remember(slots: 1_000_000, reshare: true)
     [Encoding::UTF_8, Encoding::US_ASCII, Encoding::BINARY].each do |encoding|
@@ -66,13 +66,13 @@ class HeapSizeHintTest < Skep::TestCase
     end
   end
 
-  test "forgets what didn't do" do
+  test "forget removes the hint, and may be called again" do
     heap.remember(slots: 1_000_000, reshare: true)
     2.times { heap.forget }
     assert_equal [{}, []], [heap.environment, heap.requires]
   end
 
-  test "neither writes nor reads through a link, and not where others can write" do
+  test "never reads or writes through a symbolic link, or in a directory open to other users" do
     heap.remember(slots: 1_000_000, reshare: true)
     record = Dir.glob("#{@directory}/*").fetch(0)
     precious = "#{@directory}/precious"
@@ -89,7 +89,7 @@ class HeapSizeHintTest < Skep::TestCase
     assert_empty heap.requires
   end
 
-  test "goes without where it can't write" do
+  test "gives no hint if it can't write the file" do
     missing = Skep::Swarm::Molds::HeapSizeHint.new("swarm.rb", directory: "/proc/nowhere", env: {})
     assert_nil missing.remember(slots: 1, reshare: true)
     assert_empty missing.requires

@@ -4,7 +4,7 @@ require "test_helper"
 require "tmpdir"
 require "skep/swarm"
 
-# Real mold processes, up to their first message.
+# Starts real mold processes, and reads their first message.
 class MoldLauncherTest < Skep::TestCase
   MoldLauncher = Skep::Swarm::Molds::MoldLauncher
   SOURCE = "Skep.swarm(ARGV.join) { |swarm| swarm.work { |node| node.wait } }"
@@ -28,14 +28,14 @@ class MoldLauncherTest < Skep::TestCase
     end
   end
 
-  test "Exec starts a mold that refuses a file with an error, as a sentence" do
+  test "Exec starts a mold that refuses an invalid file with a sentence" do
     first_message("Skep.swarm('a', (") do |message,|
       assert_equal ["refused", 78], [message.type, message["exit_code"]]
       assert_match(/swarm\.rb: line 1: syntax error/, message["sentence"])
     end
   end
 
-  test "Fork starts the mold as a fork of the program, without what is the supervisor's" do
+  test "Fork forks the mold from the program; the mold closes the supervisor's descriptors" do
     out, err, status = run_program(FORK)
     assert_equal ["", 0], [err, status.exitstatus]
     closed, facts, pid = out.lines(chomp: true)
@@ -51,7 +51,7 @@ class MoldLauncherTest < Skep::TestCase
       pid, channel = launcher.start(0)
       yield channel.take(timeout: 20), pid
     ensure
-      channel&.close # which ends the mold
+      channel&.close # ends the mold
       Process.wait(pid) if pid
     end
   end

@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/swarm"
 
-# With a real loop, real processes that do nothing, and the test at their end of the channel.
+# With a real loop, and processes that only sleep. The test holds the molds' ends of the channels.
 class MoldPoolTest < Skep::TestCase
   Swarm = Skep::Swarm
   Lifecycle = Struct.new(:nodes_requested, :stopping) do
@@ -30,8 +30,8 @@ class MoldPoolTest < Skep::TestCase
     super
     @loop = Skep::OS::EventLoop.new
     @events = Swarm::Runtime::EventBus.new
-    @heard = []
-    @events.subscribe(*FACTS) { |event| @heard << event }
+    @published = []
+    @events.subscribe(*FACTS) { |event| @published << event }
     @lifecycle = Lifecycle.new(true, false)
     @launcher = Launcher.new([], 0)
     close_in_child = -> { Process.spawn("sleep", "60") }
@@ -54,33 +54,33 @@ class MoldPoolTest < Skep::TestCase
     mold = @pool.start
     send_from(mold, "loaded", "name" => "s", "options" => {}, "tasks" => [],
                               "events" => ["node_died"])
-    assert_equal [%w[node_died], "s"], [mold.events, @heard.last.facts[:plain]["name"]]
+    assert_equal [%w[node_died], "s"], [mold.events, @published.last.facts[:plain]["name"]]
     @pool.prepare(mold)
     send_from(mold, "ready", READY)
-    assert_equal %i[mold_booting mold_loaded fork_guard mold_ready], @heard.map(&:name)
+    assert_equal %i[mold_booting mold_loaded fork_guard mold_ready], @published.map(&:name)
     assert_predicate mold, :ready?
     assert_predicate mold, :passes_on?
   end
 
-  test "a second word of readiness is ignored" do
+  test "ignores a second ready message of a mold" do
     mold = ready_mold
-    heard = @heard.size
+    before = @published.size
     send_from(mold, "ready", READY)
     send_from(mold, "fork_failed", "page_index" => 3, "error" => "EAGAIN")
-    assert_equal [:node_fork_failed], @heard.drop(heard).map(&:name)
-    assert_equal({ page_index: 3, error: "EAGAIN" }, @heard.last.facts)
+    assert_equal [:node_fork_failed], @published.drop(before).map(&:name)
+    assert_equal({ page_index: 3, error: "EAGAIN" }, @published.last.facts)
   end
 
-  test "a mold that dies is followed by another" do
+  test "restarts a mold that dies" do
     dead = ready_mold
     dead.kill
     turn_until { @pool.molds.any? { |mold| mold != dead } }
     assert_equal [1], @pool.molds.map(&:number)
-    assert_equal %i[mold_died mold_exited mold_booting], @heard.last(3).map(&:name)
-    assert_equal "KILL", @heard[-2].facts[:exit_status].signal
+    assert_equal %i[mold_died mold_exited mold_booting], @published.last(3).map(&:name)
+    assert_equal "KILL", @published[-2].facts[:exit_status].signal
   end
 
-  test "a candidate, a retired mold and the first boot's are not restarted" do
+  test "doesn't restart a candidate, a retired mold or a mold of the first boot" do
     ready_mold(candidate: true).kill
     mold = ready_mold
     @pool.retire(mold, in_use: true)
@@ -94,7 +94,7 @@ class MoldPoolTest < Skep::TestCase
     assert_equal 1, @launcher.failures
   end
 
-  test "a retired mold leaves with its last node" do
+  test "releases a retired mold once its last node is gone" do
     mold = ready_mold
     @pool.release_if_unused(mold)
     @pool.retire(mold, in_use: true)
@@ -104,33 +104,33 @@ class MoldPoolTest < Skep::TestCase
     assert_equal ["leave"], received(mold)
   end
 
-  test "a file that can't be loaded is an event once the swarm has booted, and ends the mold" do
+  test "after the first boot, publishes mold_load_failed for an invalid file and kills the mold" do
     mold = @pool.start
     send_from(mold, "refused", "sentence" => "no", "exit_code" => 78)
     turn_until { @pool.molds.empty? || @pool.molds.first != mold }
-    assert_equal %i[mold_load_failed mold_load_rejected], @heard[1, 2].map(&:name)
+    assert_equal %i[mold_load_failed mold_load_rejected], @published[1, 2].map(&:name)
     assert_predicate mold, :killed?
   end
 
-  test "before the first boot it is left to the supervisor" do
+  test "before the first boot, only announces mold_load_rejected for the supervisor" do
     @lifecycle.nodes_requested = false
     mold = @pool.start
     send_from(mold, "refused", "sentence" => "no", "exit_code" => 78)
-    assert_equal %i[mold_booting mold_load_rejected], @heard.map(&:name)
-    assert_equal({ error: "no", exit_code: 78 }, @heard.last.facts)
+    assert_equal %i[mold_booting mold_load_rejected], @published.map(&:name)
+    assert_equal({ error: "no", exit_code: 78 }, @published.last.facts)
     refute_predicate mold, :killed?
   end
 
-  test "a mold that doesn't answer a ping is killed" do
+  test "kills a mold that doesn't answer a ping" do
     mold = ready_mold
     now = Skep::OS.now
     @pool.ping_booted(now:, paused: false)
     assert_equal ["ping"], received(mold)
     @pool.ping_booted(now: now + 31, paused: false)
-    assert_equal [:mold_hung, true], [@heard.last.name, mold.killed?]
+    assert_equal [:mold_hung, true], [@published.last.name, mold.killed?]
   end
 
-  test "release ends all, and says when none is left" do
+  test "release ends all molds, and calls its block when none is left" do
     ready_mold
     @pool.start
     gone = false
@@ -160,7 +160,7 @@ class MoldPoolTest < Skep::TestCase
     @loop.turn(1)
   end
 
-  # The types of what has been sent to the mold.
+  # The types of the messages that the pool has sent to the mold.
   def received(mold)
     [].tap { |types| theirs(mold).receive { |message| types << message.type } }
   end
@@ -180,34 +180,34 @@ class MoldPingsTest < Skep::TestCase
     @pings = Skep::Swarm::Molds::MoldPool::MoldPings.new(timeout: 30.0)
   end
 
-  test "pings each mold, and none again before a timeout is over" do
+  test "pings each mold, and again only after a timeout" do
     assert_equal %i[a b], pinged(%i[a b], 100.0)
     %i[a b].each { |mold| @pings.answered(mold) }
     assert_empty pinged(%i[a b], 129.0)
     assert_equal %i[a b c], pinged(%i[a b c], 130.0)
   end
 
-  test "finds a mold that hasn't answered for a timeout" do
+  test "returns a mold that hasn't answered for a timeout as silent" do
     pinged(%i[a b], 100.0)
     @pings.answered(:a)
     assert_empty @pings.silent(%i[a b], 129.9)
     assert_equal [:b], @pings.silent(%i[a b], 130.0)
   end
 
-  test "doesn't ping a mold twice that hasn't answered" do
+  test "doesn't ping a mold again before it has answered" do
     pinged([:a], 100.0)
     assert_empty pinged([:a], 131.0)
     assert_equal [:a], @pings.silent([:a], 131.0)
   end
 
-  test "gives all the time again when the supervisor itself was paused" do
+  test "gives each mold the full timeout again after a pause of the supervisor" do
     pinged([:a], 100.0)
     @pings.restart(200.0)
     assert_empty @pings.silent([:a], 229.0)
     assert_equal [:a], @pings.silent([:a], 230.0)
   end
 
-  test "forgets a mold that is gone" do
+  test "forgets a mold that has exited" do
     pinged([:a], 100.0)
     assert_empty pinged([], 110.0)
     assert_equal [:a], pinged([:a], 120.0)

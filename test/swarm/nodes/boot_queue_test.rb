@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/swarm"
 
 class BootQueueTest < Skep::TestCase
-  test "a removed slot is not booted, neither at once nor after a fork that was refused" do
+  test "doesn't launch a node for a retired slot, neither at once nor later" do
     slot = Skep::Swarm::Nodes::Slot.new(0, 0)
     slot.retire
     boots = Skep::Swarm::Nodes::BootQueue.new(

@@ -7,7 +7,7 @@ class ExitCausesTest < Skep::TestCase
   Node = Struct.new(:pid, :reason)
   ExitStatus = Skep::Swarm::IPC::ExitStatus
 
-  test "counts a slot's processes by what had ended the one before" do
+  test "counts a slot's processes by the exit cause of the previous one" do
     causes = Skep::Swarm::Nodes::ExitCauses.new
     causes.begun
     [[Node.new(1), ExitStatus.new(nil, "SEGV")], [Node.new(1), ExitStatus.new(1, nil)],
@@ -22,20 +22,20 @@ class ExitCausesTest < Skep::TestCase
                    "refork" => 1, "fork_failed" => 1, "unknown" => 1 }, causes.counts)
   end
 
-  test "doesn't count the first process, nor an end that nobody follows" do
+  test "doesn't count the first process, nor an exit without a next process" do
     causes = Skep::Swarm::Nodes::ExitCauses.new
     causes.begun
     causes.ended(Node.new(1), ExitStatus.new(0, nil))
     assert_empty causes.counts
   end
 
-  test "is taken over by the supervisor's next program, an end that is yet to be followed too" do
+  test "restores the counts and the cause of the last exit after an upgrade" do
     causes = Skep::Swarm::Nodes::ExitCauses.new
     causes.ended(Node.new(1), ExitStatus.new(nil, "KILL"))
     causes.begun
     causes.ended(Node.new(1, "memory_limit"), ExitStatus.new(0, nil))
-    again = Skep::Swarm::Nodes::ExitCauses.new.restore(JSON.parse(JSON.generate(causes.dump)))
-    again.begun
-    assert_equal({ "signal" => 1, "memory_limit" => 1 }, again.counts)
+    restored = Skep::Swarm::Nodes::ExitCauses.new.restore(JSON.parse(JSON.generate(causes.dump)))
+    restored.begun
+    assert_equal({ "signal" => 1, "memory_limit" => 1 }, restored.counts)
   end
 end

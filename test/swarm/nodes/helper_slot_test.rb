@@ -65,7 +65,7 @@ class HelperSlotTest < Skep::TestCase
     assert_equal [["serve", nil, nil, :socket]], @posted
   end
 
-  test "stops last, and is asked to only once" do
+  test "stop_last sends one stop, even if it is called twice" do
     launch
     2.times { @helper.stop_last }
     assert_equal [["stop", nil, nil]], @posted

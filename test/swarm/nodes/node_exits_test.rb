@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/swarm"
 
-# With a real loop, node and slot; the processes do nothing.
+# Uses a real event loop, nodes and slots. The nodes' processes are idle.
 class NodeExitsTest < Skep::TestCase
   Swarm = Skep::Swarm
   Exit = Swarm::IPC::ExitStatus
@@ -13,7 +13,7 @@ class NodeExitsTest < Skep::TestCase
     def kill = self.live = false
   end
   # In place of the channel, BootQueue, Replacements, Restarter, GracePeriod, Scoreboard and
-  # CgroupMemory: records what follows.
+  # CgroupMemory: records the calls.
   class Calls < Array
     attr_writer :oom
 
@@ -56,7 +56,7 @@ class NodeExitsTest < Skep::TestCase
     super
   end
 
-  test "a crash is published between the loss of the node and the record, and the slot restarts" do
+  test "publishes node_died between node_lost and exit_recorded, and restarts the slot" do
     node = ready(launch)
     @exits.record_exit(node, Exit.new(3))
     assert_equal %i[node_lost node_removed node_died exit_recorded], @events.map(&:name)
@@ -66,24 +66,24 @@ class NodeExitsTest < Skep::TestCase
     assert_equal [[], false, :dead], [@nodes.nodes, @slot.live?, node.state]
   end
 
-  test "a clean exit is no death" do
+  test "publishes a clean exit as node_exited, not as node_died" do
     @exits.record_exit(ready(launch), Exit.new(0))
     assert_equal [:node_exited, :info], [@events[2].name, @events[2].level]
   end
 
-  test "an exit is recorded once" do
+  test "records the exit of a node only once" do
     node = ready(launch)
     2.times { @exits.record_exit(node, Exit.new(3)) }
     assert_equal [:node_died], @events.map(&:name) - FACTS
   end
 
-  test "a kill by the kernel for want of memory has that reason" do
+  test "an OOM kill has the reason oom" do
     @calls.oom = true
     @exits.record_exit(ready(launch), Exit.new(nil, "KILL"))
     assert_equal "oom", @events[2].facts[:reason]
   end
 
-  test "nothing follows the exit of a node in a swarm that stops" do
+  test "restarts nothing after an exit while the swarm stops" do
     node = ready(launch)
     @lifecycle.stop
     @exits.record_exit(node, Exit.new(3))
@@ -98,7 +98,7 @@ class NodeExitsTest < Skep::TestCase
     assert_equal [successor, %i[drain promoted]], [@slot.node, @calls]
   end
 
-  test "a node that leaves gets its grace period, one that boots does not" do
+  test "a ready node that is leaving gets its grace period, a booting node doesn't" do
     node = launch
     @exits.leaving(node)
     assert_empty @calls
@@ -106,7 +106,7 @@ class NodeExitsTest < Skep::TestCase
     assert_equal [:stopping, [:give]], [node.state, @calls]
   end
 
-  test "the end of a process is a loss, after which the policy may restart the slot early" do
+  test "announces node_lost when the process ends, then restarts the slot early" do
     node = ready(launch(process))
     @exits.follow(node)
     node.pidfd.signal(:KILL)
@@ -125,7 +125,7 @@ class NodeExitsTest < Skep::TestCase
     assert_raises(Errno::ECHILD) { Process.wait(node.pid) }
   end
 
-  test "a node that closes its channel and stays is killed after kill_timeout" do
+  test "a node that closes its channel and doesn't exit is killed after kill_timeout" do
     node = ready(launch(process))
     @exits.channel_closed(node)
     refute_predicate node, :killed?
@@ -134,7 +134,7 @@ class NodeExitsTest < Skep::TestCase
     @exits.record_exit(node, Exit.of(node.pidfd.wait(timeout: 30)))
   end
 
-  test "the process of a node that was given up is killed" do
+  test "kill_unwanted kills the process of a node that was given up" do
     pid = process
     @exits.kill_unwanted(Skep::OS::Pidfd.open(pid))
     assert_equal "KILL", Signal.signame(Process.wait2(pid).last.termsig)

@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/swarm"
 
-# With a real loop and channel; the test is the node at the other end.
+# Uses a real event loop and channel. The test acts as the node at the other end.
 class NodeMessagesTest < Skep::TestCase
   Swarm = Skep::Swarm
   Mold = Struct.new(:number)
@@ -41,18 +41,18 @@ class NodeMessagesTest < Skep::TestCase
     super
   end
 
-  test "hands a message on to the component that it concerns" do
+  test "passes each message to the component that it concerns" do
     receive(["ready"], ["unhealthy", { "reason" => "no database" }], ["leaving"])
     assert_equal [[:node_ready, @node], [:report_unhealthy, @node, "no database"],
                   [:leaving, @node]], @calls
   end
 
-  test "handles what happens once in a process' life once" do
+  test "ignores a repeated ready, but not a repeated leaving" do
     receive(["ready"], ["ready"], ["leaving"], ["leaving"])
     assert_equal %i[node_ready leaving leaving], @calls.map(&:first)
   end
 
-  test "publishes a node's event with its level, and prefixes facts that only skep may give" do
+  test "publishes a node's event with its level, and prefixes facts with reserved names" do
     receive(["event", { "name" => "paid", "level" => "warn",
                         "facts" => { "amount" => 3, "node" => 9, "pid" => 1 } }])
     facts = { node: 3, mold: 0, pid: nil, amount: 3, its_node: 9, its_pid: 1 }
@@ -60,14 +60,21 @@ class NodeMessagesTest < Skep::TestCase
                  @events.map { |event| [event.name, event.level, event.facts] }
   end
 
-  test "a failure is the slot's, and a refusal only before the node is ready" do
+  test "records a failure and a refusal in the slot, and publishes node_failed" do
     receive(["failed", { "sentence" => "no database", "refused" => true, "exit_code" => 75 }])
     assert_equal ["no database", "no database", 75],
                  [@node.slot.failure, @node.slot.refusal, @node.slot.refusal_code]
     assert_equal [[:node_failed, "no database"]], published(:error)
   end
 
-  test "a message that isn't in the table ends the node" do
+  test "a later failure changes neither the refusal nor its exit code" do
+    receive(["failed", { "sentence" => "no database", "refused" => true, "exit_code" => 75 }],
+            ["failed", { "sentence" => "a bug", "refused" => false, "exit_code" => 1 }])
+    assert_equal ["a bug", "no database", 75],
+                 [@node.slot.failure, @node.slot.refusal, @node.slot.refusal_code]
+  end
+
+  test "kills a node that sends an invalid message, and handles no further message" do
     receive(["work", { "facts" => 3 }], ["ready"])
     assert_equal [[:node_protocol_error, "facts must be a Hash, not 3"]],
                  published(:error).map { |name, error| [name, error[/facts.*/]] }
@@ -80,13 +87,13 @@ class NodeMessagesTest < Skep::TestCase
     assert_equal [[:node_protocol_error], []], [published(:error).map(&:first), @calls]
   end
 
-  test "skep's own error ends neither the node nor its messages" do
+  test "publishes supervisor_error for skep's own error, and continues with the next message" do
     receive(["finished"], ["leaving"])
     assert_equal [[:supervisor_error, "TypeError: skep's own bug"]], published(:error)
     assert_equal [false, [[:leaving, @node]]], [@node.killed?, @calls]
   end
 
-  test "the end of the channel is reported" do
+  test "reports the end of the channel to NodeExits" do
     @theirs.close
     @loop.turn(5)
     assert_equal [[:channel_closed, @node]], @calls

@@ -3,11 +3,11 @@
 require "test_helper"
 require "skep/swarm"
 
-# With a real loop and page; the test is the mold, and the nodes' processes do nothing.
+# Uses a real event loop and page. The test acts as the mold, and the nodes' processes are idle.
 class NodePoolTest < Skep::TestCase
   Swarm = Skep::Swarm
   Exit = Swarm::IPC::ExitStatus
-  # Records the forks that it is asked for.
+  # Records the requested forks.
   class Mold
     attr_reader :forked, :sockets
 
@@ -60,7 +60,7 @@ class NodePoolTest < Skep::TestCase
     assert_equal [0, 1], @mold.forked.map(&:id)
   end
 
-  test "a node that is forked and ready has its slot, and another one takes it after a crash" do
+  test "a ready node keeps its slot until it crashes, then another node is forked" do
     node, = ready_nodes
     assert_equal [true, %i[node_forked node_ready]], [@pool.ever_ready?, @events.first(2)]
     pid = node.pid
@@ -70,13 +70,13 @@ class NodePoolTest < Skep::TestCase
     assert_equal [:node_died, [0, 1, 0]], [@events.last, @mold.forked.map(&:id)]
   end
 
-  test "a process of a node that nobody waits for is killed" do
+  test "kills a forked process whose page index has no node" do
     pid = process
     @pool.node_forked(5, pid, Skep::OS::Pidfd.open(pid))
     assert_equal "KILL", Signal.signame(Process.wait2(pid).last.termsig)
   end
 
-  test "a fork that the system refused is tried again" do
+  test "retries a fork that failed with EAGAIN" do
     start
     @pool.fork_failed(@mold.forked.first.page_index, "EAGAIN")
     assert_equal [:fork_failed], @events
@@ -84,7 +84,7 @@ class NodePoolTest < Skep::TestCase
     assert_equal [0, 1, 0], @mold.forked.map(&:id)
   end
 
-  test "new slots have the lowest free ids, and an id is free once its process is gone" do
+  test "new slots get the lowest free ids; an id is free once its node has exited" do
     nodes = ready_nodes
     @pool.remove(@pool.slots.first, "scale")
     assert_equal :stopping, nodes.first.state
@@ -96,7 +96,7 @@ class NodePoolTest < Skep::TestCase
     assert_equal 4, @pool.room
   end
 
-  test "a stop ends the pool once the last node has exited, and nothing is restarted" do
+  test "a stop restarts nothing, and announces pool_drained after the last exit" do
     nodes = ready_nodes
     @lifecycle.stop
     @pool.stop
@@ -108,7 +108,7 @@ class NodePoolTest < Skep::TestCase
     assert_equal [1, 2], [@events.count(:pool_drained), @mold.forked.size]
   end
 
-  test "a forced end kills all nodes at once" do
+  test "kill_all kills all nodes at once, and announces nodes_killed" do
     nodes = ready_nodes
     @pool.kill_all("QUIT")
     assert_includes @events, :nodes_killed
@@ -141,7 +141,7 @@ class NodePoolTest < Skep::TestCase
     end
   end
 
-  # Ends the process, and reports it as the mold does.
+  # Kills the process, and reports its exit as the mold does.
   def crash(node)
     node.pidfd.signal(:KILL) unless node.killed?
     status = node.pidfd.wait(timeout: 30)

@@ -6,7 +6,7 @@ require "skep/swarm"
 class NodeProcessTest < Skep::TestCase
   Slot = Struct.new(:refusal, :spare?)
 
-  # In place of a channel: what was sent.
+  # In place of a channel: records the messages.
   class Sent < Array
     alias post push
   end
@@ -19,7 +19,7 @@ class NodeProcessTest < Skep::TestCase
     @node.listens_to(@sent)
   end
 
-  test "who is told to be quiet while it boots is quiet when it is ready" do
+  test "a node that gets quiet while it boots is quiet once it is ready" do
     @node.quiet
     assert_equal :booting, @node.state
     @node.ready(101.0)
@@ -27,16 +27,16 @@ class NodeProcessTest < Skep::TestCase
     assert_equal ["quiet"], @sent
   end
 
-  test "who is told to be quiet when it is ready is so at once" do
+  test "a ready node that gets quiet is quiet at once" do
     @node.ready(101.0)
     assert_equal :ready, @node.state
     @node.quiet
     assert_equal :quiet, @node.state
   end
 
-  test "a spare with a slot is a spare until it answers, then boots in that slot" do
-    waiting = Slot.new(nil, true)
-    spare = Skep::Swarm::Nodes::NodeProcess.new(0, waiting, nil, 100.0)
+  test "a spare that is assigned a slot stays a spare until it answers, then boots" do
+    spare_slot = Slot.new(nil, true)
+    spare = Skep::Swarm::Nodes::NodeProcess.new(0, spare_slot, nil, 100.0)
     spare.wait_as_spare(101.0)
     refute_predicate spare, :stepping_in?
     spare.assign(Slot.new(nil, false), 105.0)

@@ -8,8 +8,8 @@ class ReplacementsTest < Skep::TestCase
   Exit = Skep::Swarm::IPC::ExitStatus
   private_constant :Nodes, :Exit
 
-  # In place of the channel, of BootQueue and of GracePeriod: notes what is asked.
-  class Asked < Array
+  # In place of the channel, BootQueue and GracePeriod: records the calls.
+  class Calls < Array
     def post(type, *) = push(type)
     def enqueue(_slot, mold: nil) = push([:enqueue, mold].compact)
     def cancel(_slot) = push(:cancel)
@@ -17,59 +17,59 @@ class ReplacementsTest < Skep::TestCase
     def close = nil
   end
   Mold = Struct.new(:number)
-  private_constant :Asked, :Mold
+  private_constant :Calls, :Mold
 
   def setup
     super
-    @asked = Asked.new
+    @calls = Calls.new
     @events = []
     bus = Skep::Swarm::Runtime::EventBus.new
     bus.subscribe { |event| @events << event.name }
-    @replacements = Nodes::Replacements.new(@asked, boots: @asked, events: bus)
+    @replacements = Nodes::Replacements.new(@calls, boots: @calls, events: bus)
     @slot = Nodes::Slot.new(0, 0)
     @old = ready(launch)
-    @over = []
+    @outcomes = []
   end
 
-  test "the successor is ready, then the old node goes" do
+  test "stops the old node once its successor is ready, and succeeds after its exit" do
     successor = begin_one
     ready(successor)
     @replacements.ready(successor)
-    assert_equal [:stopping, []], [@old.state, @over]
+    assert_equal [:stopping, []], [@old.state, @outcomes]
     leave(@old)
     @replacements.promoted(@slot)
-    assert_equal [[true], %i[node_replacing node_replaced]], [@over, @events]
+    assert_equal [[true], %i[node_replacing node_replaced]], [@outcomes, @events]
   end
 
-  test "a successor that isn't ready when the old node exits has still to be" do
+  test "waits for a successor that isn't ready when the old node exits" do
     successor = begin_one
     leave(@old)
     @replacements.promoted(@slot)
-    assert_empty @over
+    assert_empty @outcomes
     ready(successor)
     @replacements.ready(successor)
-    assert_equal [true], @over
+    assert_equal [true], @outcomes
   end
 
-  test "a successor that never gets ready is no success, even if it holds the slot" do
+  test "fails if a promoted successor exits before it is ready" do
     successor = begin_one
     leave(@old)
     @replacements.promoted(@slot)
     leave(successor)
     @replacements.failed(@slot)
-    assert_equal [[false], %i[node_replacing replacement_failed]], [@over, @events]
+    assert_equal [[false], %i[node_replacing replacement_failed]], [@outcomes, @events]
   end
 
-  test "the node's own readiness ends no replacement" do
+  test "the readiness of the old node doesn't complete its replacement" do
     @slot = Nodes::Slot.new(1, 0)
     booting = launch
     begin_one
     ready(booting)
     @replacements.ready(booting)
-    assert_empty @over
+    assert_empty @outcomes
   end
 
-  test "a successor that is being ended takes nothing over" do
+  test "a successor that is being killed doesn't take over the slot" do
     successor = begin_one
     ready(successor)
     successor.kill("reload")
@@ -77,26 +77,26 @@ class ReplacementsTest < Skep::TestCase
     assert_equal :ready, @old.state
   end
 
-  test "who waits for a replacement is told once, when it is over or the swarm stops" do
+  test "calls a when_over block once, after the replacement or when the swarm stops" do
     begin_one
-    @replacements.when_over(@slot) { @over << :waited }
+    @replacements.when_over(@slot) { @outcomes << :waited }
     @replacements.failed(@slot)
     begin_one
-    @replacements.when_over(@slot) { @over << :waited }
+    @replacements.when_over(@slot) { @outcomes << :waited }
     @replacements.abandon
-    assert_equal [false, :waited, false, :waited], @over
+    assert_equal [false, :waited, false, :waited], @outcomes
   end
 
   private
 
   def begin_one
-    @replacements.start(@slot, "restart") { |succeeded| @over << succeeded }
+    @replacements.start(@slot, "restart") { |succeeded| @outcomes << succeeded }
     launch
   end
 
   def launch
     node = Nodes::NodeProcess.new(0, @slot, Mold.new(0), 1.0)
-    node.listens_to(Asked.new)
+    node.listens_to(Calls.new)
     @slot.launch(node)
     node
   end

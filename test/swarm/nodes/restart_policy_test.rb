@@ -8,7 +8,7 @@ class RestartPolicyTest < Skep::TestCase
     def self.rand = 0.5
   end
 
-  test "replaces at once as often as it is allowed to" do
+  test "restarts at once up to max_restarts times" do
     assert_equal [0.0] * 5, (1..5).map { |n| decide({}, deaths: n) }
   end
 
@@ -19,7 +19,7 @@ class RestartPolicyTest < Skep::TestCase
     assert_equal 30.0, waits.last
   end
 
-  test "varies a wait by a fifth, and never past 30 s" do
+  test "varies a wait by at most 20%, and never beyond 30 s" do
     policy = Skep::Swarm::Nodes::RestartPolicy.new(config({}))
     waits = Array.new(200) { policy.delay([0.0] * 6, 0.0) }
 
@@ -29,33 +29,33 @@ class RestartPolicyTest < Skep::TestCase
     assert_operator Array.new(50) { policy.delay([0.0] * 30, 0.0) }.max, :<=, 30.0
   end
 
-  test "forgets deaths older than the window" do
+  test "ignores deaths older than restart_window" do
     policy = Skep::Swarm::Nodes::RestartPolicy.new(config({}))
 
     assert_in_delta 0.0, policy.delay([0.0] * 50, 60.1)
   end
 
-  test "tells beforehand whether a death would be answered at once" do
+  test "at_once? returns whether one more death would be restarted at once" do
     policy = Skep::Swarm::Nodes::RestartPolicy.new(config({}))
-    told = (0..6).map { |n| policy.at_once?([100.0] * n, 100.0) }
+    at_once = (0..6).map { |n| policy.at_once?([100.0] * n, 100.0) }
 
-    assert_equal([true] * 5 + [false] * 2, told)
+    assert_equal([true] * 5 + [false] * 2, at_once)
     assert policy.at_once?([100.0] * 50, 160.1)
   end
 
-  test "starts again as restart: says" do
+  test "restarts after clean and failed exits as the restart option requires" do
     assert_equal :done, decide({ restart: :never })
     assert_equal :done, decide({ restart: :on_failure }, clean: true)
     assert_equal 0.0, decide({ restart: :on_failure }, clean: false)
     assert_equal 0.0, decide({ restart: :always }, clean: true)
   end
 
-  test "doesn't start again after a status that says so" do
+  test "doesn't restart after an exit status in never_restart_on" do
     assert_equal :done, decide({ never_restart_on: 77 }, exitstatus: 77)
     assert_equal 0.0, decide({ never_restart_on: [77, 78] }, exitstatus: 1)
   end
 
-  test "gives up on a crash loop when told to" do
+  test "gives up on a crash loop with on_crash_loop: :stop" do
     assert_equal :give_up, decide({ on_crash_loop: :stop }, deaths: 6)
     assert_equal 0.0, decide({ on_crash_loop: :stop }, deaths: 5)
   end
@@ -65,8 +65,8 @@ class RestartPolicyTest < Skep::TestCase
   def config(options) = Skep::Swarm::Definition::Config.new("a", options, tasks: [{}])
 
   def decide(options, deaths: 1, clean: false, exitstatus: nil)
-    ending = Skep::Swarm::Nodes::RestartPolicy::Exited.new(deaths: [100.0] * deaths, clean:,
-exitstatus:)
-    Skep::Swarm::Nodes::RestartPolicy.new(config(options), random: Middle).decide(ending, 100.0)
+    exited = Skep::Swarm::Nodes::RestartPolicy::Exited.new(deaths: [100.0] * deaths, clean:,
+                                                           exitstatus:)
+    Skep::Swarm::Nodes::RestartPolicy.new(config(options), random: Middle).decide(exited, 100.0)
   end
 end

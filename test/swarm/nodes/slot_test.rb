@@ -8,12 +8,12 @@ class SlotTest < Skep::TestCase
   Exit = Skep::Swarm::IPC::ExitStatus
   private_constant :Nodes, :Exit
 
-  # In place of a channel.
-  class Nobody
+  # In place of a channel: discards the messages.
+  class NullChannel
     def post(*, **) = true
     def close = nil
   end
-  private_constant :Nobody
+  private_constant :NullChannel
 
   def setup
     super
@@ -32,7 +32,7 @@ class SlotTest < Skep::TestCase
     assert_equal 0, @slot.restarts
   end
 
-  test "is its successor's once the old process has exited" do
+  test "belongs to the successor once the old process has exited" do
     old = ready(launch)
     @slot.replace(:replacement)
     successor = launch
@@ -43,7 +43,7 @@ class SlotTest < Skep::TestCase
     assert_equal [successor, :running, 1], [@slot.node, @slot.state, @slot.restarts]
   end
 
-  test "keeps its process where the successor has exited" do
+  test "keeps its process if the successor exits" do
     old = ready(launch)
     @slot.replace(:replacement)
     assert_equal :kept, leave(launch)
@@ -75,7 +75,7 @@ class SlotTest < Skep::TestCase
     assert_raises(Skep::Swarm::Runtime::StateMachine::Impossible) { launch }
   end
 
-  test "every state but these two leads to both, and each table entry to a state" do
+  test "every state allows finish and retire, and every transition leads to a known state" do
     table = Nodes::Slot::TRANSITIONS
     table.each do |state, row|
       assert_equal :retired, row.fetch(:retire), state
@@ -84,7 +84,8 @@ class SlotTest < Skep::TestCase
     end
   end
 
-  test "tells no name twice, whatever its work tells: newer JSON libraries refuse that" do
+  # With "done" and :done the JSON would have a key twice, which newer JSON libraries refuse.
+  test "to_plain has each key of the work once, even if the work reports done" do
     plain = Struct.new(:state, :pid, :mold, :assigned?, :work)
     @slot.launch(plain.new(:ready, 7, nil, true, { "done" => 3 }))
     work = @slot.to_plain(memory: nil, beat_age: 0.1, done: 5, unhealthy: nil)[:work]
@@ -95,7 +96,7 @@ class SlotTest < Skep::TestCase
 
   def launch
     node = Nodes::NodeProcess.new(0, @slot, nil, 1.0)
-    node.listens_to(Nobody.new)
+    node.listens_to(NullChannel.new)
     node.forked(7, nil)
     @slot.launch(node)
     node

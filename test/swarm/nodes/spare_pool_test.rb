@@ -7,48 +7,48 @@ class SparePoolTest < Skep::TestCase
   Swarm = Skep::Swarm
   Config = Struct.new(:spares)
 
-  # In place of BootQueue, Replacements and CrashAttribution: what was asked of them.
-  class Asked
-    attr_reader :asked
+  # In place of BootQueue, Replacements and CrashAttribution: records the calls.
+  class Recorder
+    attr_reader :calls
 
-    def initialize = @asked = []
-    def inform(node) = @asked << [:inform, node]
-    def later(slot, _seconds) = @asked << [:later, slot]
-    def promoted(slot) = @asked << [:promoted, slot]
-    def complete(slot) = @asked << [:complete, slot]
+    def initialize = @calls = []
+    def inform(node) = @calls << [:inform, node]
+    def later(slot, _seconds) = @calls << [:later, slot]
+    def promoted(slot) = @calls << [:promoted, slot]
+    def complete(slot) = @calls << [:complete, slot]
   end
 
-  # In place of a channel: what was sent.
+  # In place of a channel: records the messages.
   class Sent < Array
     def post(type, facts) = push([type, facts])
   end
-  private_constant :Swarm, :Config, :Asked, :Sent
+  private_constant :Swarm, :Config, :Recorder, :Sent
 
   def setup
     super
-    @others = Asked.new
-    @spares = Swarm::Nodes::SparePool.new(Config.new(2), boots: @others, replacements: @others,
-                                                             crash_attribution: @others)
+    @recorder = Recorder.new
+    @spares = Swarm::Nodes::SparePool.new(Config.new(2), boots: @recorder, replacements: @recorder,
+                                                             crash_attribution: @recorder)
     @first, @second = @spares.slots
     @slot = Swarm::Nodes::Slot.new(3, 1)
   end
 
-  test "none steps in where none has booted, or the only one is being ended" do
+  test "no spare steps in if none has booted or the only one is being stopped" do
     boot(@first)
     refute @spares.step_in(@slot)
-    ended = spare(@second)
-    ended.reason = "hung"
+    stopping = spare(@second)
+    stopping.reason = "hung"
     refute @spares.step_in(@slot)
     refute_predicate @slot, :live?
-    assert_empty @others.asked
+    assert_empty @recorder.calls
   end
 
-  test "a spare takes a free slot, knows the suspects first, and its own slot is refilled" do
+  test "a spare gets the suspects, takes a free slot, and its own slot is refilled" do
     node = spare(@second)
     assert @spares.step_in(@slot)
     assert_equal [node], @slot.nodes
     assert_equal [["step_in", { "node" => 3, "task" => 1 }]], node.channel
-    assert_equal [[:inform, node], [:later, @second]], @others.asked
+    assert_equal [[:inform, node], [:later, @second]], @recorder.calls
     assert_equal 3, node.id
     assert_empty @second.nodes
   end
@@ -71,23 +71,23 @@ class SparePoolTest < Skep::TestCase
     assert_equal [*nodes, nil], slots.map(&:node)
   end
 
-  test "the successor of a spare that steps in has the spare slot" do
+  test "the successor of a spare that steps in takes over the spare slot" do
     spare(@first)
     @first.replace(:replacement)
     successor = boot(@first)
     assert @spares.step_in(@slot)
     assert_equal [successor], @first.nodes
-    assert_includes @others.asked, [:promoted, @first]
+    assert_includes @recorder.calls, [:promoted, @first]
   end
 
-  test "where the old spare is stopping its successor steps in, and that completes it" do
+  test "the successor of a stopping spare steps in, which completes the replacement" do
     old = spare(@first)
     @first.replace(:replacement)
     successor = spare(@first)
     old.reason = "memory"
     assert @spares.step_in(@slot)
     assert_equal [[successor], [old]], [@slot.nodes, @first.nodes]
-    assert_includes @others.asked, [:complete, @first]
+    assert_includes @recorder.calls, [:complete, @first]
   end
 
   private

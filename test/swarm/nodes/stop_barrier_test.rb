@@ -27,7 +27,7 @@ class StopBarrierTest < Skep::TestCase
     Swarm::Nodes::StopBarrier.new(nodes, tasks, events: @events)
   end
 
-  test "tells all with the same kind of work once the last of them has finished" do
+  test "reports all_finished to all nodes of a kind of work once the last finished" do
     @group.first(2).each { |node| @barrier.finished(node) }
     assert_empty @group.flat_map(&:sent)
     @barrier.finished(@group.last)
@@ -35,7 +35,7 @@ class StopBarrierTest < Skep::TestCase
     assert_empty @others.flat_map(&:sent)
   end
 
-  test "waits for none that has ended, and tells it nothing" do
+  test "doesn't wait for a node that has ended, and sends it nothing" do
     @barrier.finished(@group[0])
     @group[0].live = false
     [0, 1].each { |index| @events.announce(:node_lost, @group[index]) }
@@ -44,7 +44,7 @@ class StopBarrierTest < Skep::TestCase
     assert_equal [[], [], ["all_finished"]], @group.map(&:sent)
   end
 
-  test "waits for none that was lost before, nor for one that was never forked" do
+  test "doesn't wait for nodes that were lost before or never forked" do
     @group[0].lost = true
     barrier = barrier(@group)
     barrier.finished(@group[1])
@@ -60,9 +60,9 @@ class StopBarrierTest < Skep::TestCase
     assert_equal [["all_finished"]] * 5, [*@group, *@others].map(&:sent)
   end
 
-  test "tells nothing to a node that came after the stop" do
-    stranger = Node.new(:f, 7, [], true)
-    @barrier.finished(stranger)
-    assert_empty stranger.sent
+  test "sends nothing to a node that was forked after the stop began" do
+    late_node = Node.new(:f, 7, [], true)
+    @barrier.finished(late_node)
+    assert_empty late_node.sent
   end
 end

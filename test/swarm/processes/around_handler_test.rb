@@ -7,7 +7,7 @@ class AroundHandlerTest < Skep::TestCase
   AroundHandler = Skep::Swarm::Processes::AroundHandler
   private_constant :AroundHandler
 
-  test "without blocks and subscribers the handler stays as it is" do
+  test "returns the handler itself without blocks and subscribers" do
     handler = ->(*) {}
 
     assert_same handler, AroundHandler.wrap(handler, [])
@@ -27,6 +27,14 @@ class AroundHandlerTest < Skep::TestCase
     assert_equal ["first b n", "second b n", "handler b n", "second after", "first after"], calls
   end
 
+  test "a call without a batch and a node reaches the handler without the blocks" do
+    block = ->(*) { flunk }
+    handler = AroundHandler.wrap(->(config) { "configured #{config}" }, [block])
+
+    assert_equal "configured sidekiq", handler.call("sidekiq")
+    assert_equal "configured sidekiq", ["sidekiq"].map(&handler).first
+  end
+
   test "a subscriber of handler.skep gets the batch's place, and the exception" do
     begin
       require "active_support/notifications"
@@ -34,7 +42,9 @@ class AroundHandlerTest < Skep::TestCase
       missing("the gem activesupport")
     end
     payloads = []
-    subscriber = ActiveSupport::Notifications.subscribe("handler.skep") { |event| payloads << event.payload }
+    subscriber = ActiveSupport::Notifications.subscribe("handler.skep") do |event|
+      payloads << event.payload
+    end
     node = Struct.new(:swarm, :id).new("billing", 3)
     batch = Struct.new(:place, :size).new({ topic: "orders", partition: 1, offset: 7 }, 2)
     handler = AroundHandler.wrap(->(*) { raise KeyError, "no price" }, [])

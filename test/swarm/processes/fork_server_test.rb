@@ -4,12 +4,14 @@ require "test_helper"
 require "skep/swarm"
 
 class ForkServerTest < Skep::TestCase
-  test "a process forked ahead is not used if the kernel refuses its order's descriptor" do
+  test "doesn't use a preforked child if the kernel refuses to pass the order's descriptor" do
     out, = run_program(<<~'RUBY')
       require "skep/swarm"
       Process::UID.change_privilege(65_534) if Process.uid.zero?
       loop = Skep::OS::EventLoop.new
-      preforked = Skep::Swarm::Processes::ForkServer::PreforkedChild.new(loop) { |order| fork { IO.select([order]) } }
+      preforked = Skep::Swarm::Processes::ForkServer::PreforkedChild.new(loop) do |order|
+        fork { IO.select([order]) }
+      end
       preforked.soon
       loop.turn(1)
       hog, hogged = UNIXSocket.pair

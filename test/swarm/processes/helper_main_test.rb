@@ -4,20 +4,20 @@ require "test_helper"
 require "skep/swarm"
 
 class HelperMainTest < Skep::TestCase
-  # As a node's node: its stop comes once it has nothing more to hear.
+  # The helper's node; a test stops it after the last frame.
   class FakeNode
-    attr_reader :told
+    attr_reader :published
 
-    def initialize = @told = []
+    def initialize = @published = []
     def on_stop(&block) = @stop = block
     def ready! = nil
     def beat = nil
     def beat_every = 5.0
-    def event(name, **facts) = @told << [name, facts[:error]]
+    def event(name, **facts) = @published << [name, facts[:error]]
     def stop = @stop.call
   end
 
-  # What is served, and for how long.
+  # Records the sockets it serves, and its close.
   class Service
     attr_reader :served
 
@@ -36,26 +36,27 @@ class HelperMainTest < Skep::TestCase
     def close = @served << :closed
   end
 
-  test "runs blocks and serves, until its stop" do
-    heard = []
+  test "runs blocks and serves the socket until it stops" do
+    handled = []
     service = Service.new
-    run_with({ "node_died" => [->(facts) { heard << facts["node"] }] }, service,
+    run_with({ "node_died" => [->(facts) { handled << facts["node"] }] }, service,
              frame("serve", {}, [:socket]),
              frame("event", { "name" => "node_died", "facts" => { "node" => 1 } }))
-    assert_equal [1], heard
+    assert_equal [1], handled
     assert_equal %i[socket closed], service.served
   end
 
-  test "tells why nothing is served, and still runs blocks" do
-    heard = []
-    blocks = { "node_died" => [->(_) { heard << 1 }] }
-    told = run_with(blocks, Service.new(LoadError.new("no nio4r")), frame("serve", {}, [:socket]),
-                    frame("event", { "name" => "node_died", "facts" => {} }))
-    assert_equal [[:metrics_failed, "LoadError: no nio4r"]], told
-    assert_equal [1], heard
+  test "publishes metrics_failed if the service can't start, and still runs blocks" do
+    handled = []
+    blocks = { "node_died" => [->(_) { handled << 1 }] }
+    published = run_with(blocks, Service.new(LoadError.new("no nio4r")),
+                         frame("serve", {}, [:socket]),
+                         frame("event", { "name" => "node_died", "facts" => {} }))
+    assert_equal [[:metrics_failed, "LoadError: no nio4r"]], published
+    assert_equal [1], handled
 
-    told = run_with({}, Service.new, frame("serve", {}, []))
-    assert_match(/\AErrno::EMFILE/, told.dig(0, 1))
+    published = run_with({}, Service.new, frame("serve", {}, []))
+    assert_match(/\AErrno::EMFILE/, published.dig(0, 1))
   end
 
   private
@@ -64,10 +65,10 @@ class HelperMainTest < Skep::TestCase
 
   def run_with(blocks, service, *frames)
     node = FakeNode.new
-    listener = Skep::Swarm::Processes::HelperMain.new(blocks, node, query: nil, service:)
-    frames.each { |one| listener.receive(one) }
+    helper = Skep::Swarm::Processes::HelperMain.new(blocks, node, query: nil, service:)
+    frames.each { |one| helper.receive(one) }
     node.stop
-    listener.run
-    node.told
+    helper.run
+    node.published
   end
 end

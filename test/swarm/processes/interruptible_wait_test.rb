@@ -4,12 +4,12 @@ require "test_helper"
 require "support/fiber_loop"
 require "skep/swarm"
 
-# How a node's threads wait, and what wakes them.
+# The waits of a node's threads, and their wake-ups.
 class InterruptibleWaitTest < Skep::TestCase
-  Heartbeat = Struct.new(:ticks, :told) do
+  Heartbeat = Struct.new(:ticks, :ticked) do
     def tick
       self.ticks += 1
-      told << true # a wait ticks once nothing that is told from here on can pass it by
+      ticked << true # a wait that has ticked misses no notification from then on
     end
   end
   private_constant :Heartbeat
@@ -26,13 +26,17 @@ class InterruptibleWaitTest < Skep::TestCase
     super
   end
 
-  test "what is told wakes each thread that waits, and each is told once" do
-    threads = waiting(3) { [wait, wait(0.01)] }
+  test "notify ends the wait_for of each thread once" do
+    reader, writer = IO.pipe
+    writer.write("x")
+    threads = waiting(3) { [wait, @waiter.wait_for([reader], 30, @heartbeat)] }
     @waiter.notify
-    assert_equal [[[], []]] * 3, ended(threads)
+    assert_equal [[[], [reader]]] * 3, ended(threads)
+  ensure
+    [reader, writer].each(&:close)
   end
 
-  test "a thread that waits later is told, too, and once" do
+  test "notify ends the next wait_for of a thread that isn't waiting, once" do
     @waiter.notify
     assert_equal [], wait
     assert_equal [[]], ended([Thread.new { wait }])
@@ -43,7 +47,7 @@ class InterruptibleWaitTest < Skep::TestCase
     [reader, writer].each(&:close)
   end
 
-  test "the end wakes each thread that waits, and those that wait later" do
+  test "the end of waiting ends the wait of each thread, and later waits at once" do
     threads = waiting(3) { wait }
     @over = true
     @waiter.wake
@@ -63,41 +67,43 @@ class InterruptibleWaitTest < Skep::TestCase
     pipes.flatten.each(&:close)
   end
 
-  test "a ring wakes each thread that waits for something to become true" do
-    true_now = [false, false]
+  test "wake lets each `until` call its block again" do
+    conditions = [false, false]
     threads = Array.new(2) do |index|
-      waiting(1) { @waiter.until(@heartbeat) { true_now[index] } }.first
+      waiting(1) { @waiter.until(@heartbeat) { conditions[index] } }.first
     end
-    true_now[1] = true
+    conditions[1] = true
     @waiter.wake
     ended([threads[1]])
     assert_predicate threads[0], :alive?
-    true_now[0] = true
+    conditions[0] = true
     @waiter.wake
     ended([threads[0]])
   end
 
-  test "waiting for something to become true ends at its deadline, too" do
+  test "until ends at its deadline, too" do
     @waiter.until(@heartbeat, 0.01) { false }
     assert_operator @heartbeat.ticks, :>, 0
   end
 
-  test "a ring doesn't end a wait for IOs or a time" do
-    thread = waiting(1) { wait }.first
+  test "wake doesn't end a wait for IOs or a time" do
+    reader, writer = IO.pipe
+    thread = waiting(1) { @waiter.wait_for([reader], 30, @heartbeat) }.first
     @waiter.wake
-    @waiter.wake
-    @waiter.notify
-    assert_equal [[]], ended([thread])
-    assert_equal [], wait(0.01)
+    @heartbeat.ticked.pop
+    writer.write("x")
+    assert_equal [[reader]], ended([thread])
+  ensure
+    [reader, writer].each(&:close)
   end
 
-  test "what is told wakes each fiber that waits" do
-    said = []
-    FiberLoop.run(-> { said << wait }, -> { said << wait }, -> { @waiter.notify })
-    assert_equal [[], []], said
+  test "notify ends the wait_for of each fiber" do
+    returned = []
+    FiberLoop.run(-> { returned << wait }, -> { returned << wait }, -> { @waiter.notify })
+    assert_equal [[], []], returned
   end
 
-  test "a thread that is killed while it waits keeps nobody awake" do
+  test "a thread that is killed while it waits keeps no other thread awake" do
     thread = waiting(1) { wait }.first
     thread.kill.join
     @waiter.notify
@@ -107,13 +113,13 @@ class InterruptibleWaitTest < Skep::TestCase
     assert_operator @heartbeat.ticks - before, :<=, 3
   end
 
-  test "a fiber that is never resumed while it waits keeps nobody awake" do
+  test "a fiber that is never resumed while it waits keeps no thread awake" do
     fibers = FiberLoop.new
     thread = waiting(1) do
       Fiber.set_scheduler(fibers)
       2.times { Fiber.schedule { wait } }
     end.first
-    @heartbeat.told.pop
+    @heartbeat.ticked.pop
     thread.kill.join
     @waiter.notify
     assert_equal [], wait
@@ -124,7 +130,7 @@ class InterruptibleWaitTest < Skep::TestCase
     fibers.ios.each(&:close)
   end
 
-  test "a ring without a descriptor left is heard by each wait, then and later" do
+  test "notify reaches each thread's wait even without a free descriptor, then and later" do
     threads = waiting(2) { wait }
     without_descriptors { @waiter.notify }
     assert_equal [[]] * 2, ended(threads)
@@ -134,8 +140,8 @@ class InterruptibleWaitTest < Skep::TestCase
     assert_equal [[]], ended([thread])
   end
 
-  test "a node that is told to be quiet ends the wait of each of its threads" do
-    100.times do # one thread alone would do to read all that wakes the others
+  test "a quiet node ends the wait of each of its threads" do
+    100.times do # to give one thread the chance to consume the other threads' wake-ups
       node = node_of(page = Skep::OS::SharedPage.create(layout.total))
       heartbeat = @heartbeat
       node.define_singleton_method(:stopping?) { heartbeat.tick && super() }
@@ -167,11 +173,11 @@ class InterruptibleWaitTest < Skep::TestCase
     Process.setrlimit(:NOFILE, *most)
   end
 
-  # Threads that are in the midst of it.
+  # Returns threads that wait in the block.
   def waiting(count, &block)
-    @heartbeat.told.clear
+    @heartbeat.ticked.clear
     threads = Array.new(count) { Thread.new(&block) }
-    count.times { @heartbeat.told.pop }
+    count.times { @heartbeat.ticked.pop }
     threads
   end
 

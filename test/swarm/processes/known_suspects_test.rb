@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/swarm"
 
-# What a node knows of others' crashes, and how it hears of them.
+# What a node knows of other nodes' crashes.
 class KnownSuspectsTest < Skep::TestCase
   Swarm = Skep::Swarm
   Message = Swarm::IPC::Channel::Message
@@ -13,10 +13,10 @@ class KnownSuspectsTest < Skep::TestCase
     super
     layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 1)
     @page = Skep::OS::SharedPage.create(layout.total)
-    @said = []
+    @reported = []
     @node = Swarm::Node.new(id: nil, page_index: 0, swarm: "a", mold: 0, page: @page, layout:,
                               suspects: [plain("a")],
-                              report: ->(type, facts) { @said << [type, facts] })
+                              report: ->(type, facts) { @reported << [type, facts] })
     @crash_suspects = @node.crash_suspects
   end
 
@@ -26,7 +26,7 @@ class KnownSuspectsTest < Skep::TestCase
     super
   end
 
-  test "knows what was known at the fork, and what is told later" do
+  test "has the suspects of the fork, and those that the supervisor adds or drops later" do
     assert_equal ["a"], @crash_suspects.map(&:to_s)
     @crash_suspects.__receive(Message.new("suspects", { "added" => [plain("b", 3), plain("a")] }))
     assert_equal ["a", "b at 3"], @crash_suspects.map(&:to_s)
@@ -34,18 +34,20 @@ class KnownSuspectsTest < Skep::TestCase
     refute_predicate @crash_suspects, :any?
   end
 
-  test "forgets what it clears at once, and tells the supervisor" do
+  test "forgets suspects that it clears at once, and reports them as resolved" do
     @crash_suspects.clear(@crash_suspects)
     assert_empty @crash_suspects
-    assert_equal [["suspects_resolved", { "suspects" => [["a", nil]], "blamed" => false }]], @said
+    assert_equal [["suspects_resolved", { "suspects" => [["a", nil]], "blamed" => false }]],
+                 @reported
   end
 
-  test "keeps what it blames until it is cleared" do
+  test "reports suspects that it blames, and keeps them until they are cleared" do
     @crash_suspects.blame(@crash_suspects)
     assert_predicate @crash_suspects, :any?
-    assert_equal [["suspects_resolved", { "suspects" => [["a", nil]], "blamed" => true }]], @said
+    assert_equal [["suspects_resolved", { "suspects" => [["a", nil]], "blamed" => true }]],
+                 @reported
     @crash_suspects.blame([])
-    assert_equal 1, @said.size
+    assert_equal 1, @reported.size
   end
 
   private

@@ -8,7 +8,7 @@ class MoldMainTest < Skep::TestCase
   SLOTS = "RUBY_GC_HEAP_INIT_SLOTS"
   private_constant :MoldMain, :SLOTS
 
-  test "removes from the environment only what the launcher has put there" do
+  test "removes from the environment only the variables that the launcher has set" do
     env = { "HOME" => "/", SLOTS => "5", "SKEP_HEAP_SLOTS" => "1" }
     MoldMain.clean_environment(env)
     assert_equal({ "HOME" => "/" }, env)

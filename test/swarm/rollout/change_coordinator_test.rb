@@ -46,7 +46,7 @@ class ChangeCoordinatorTest < Skep::TestCase
     super
   end
 
-  test "a restart replaces each slot, and says when it has started and finished" do
+  test "a restart replaces each slot, and publishes its start and its end" do
     restart
     assert_equal [[:restart_started]], @published
     2.times { @parts.node_pool.settle(true) }
@@ -60,7 +60,7 @@ class ChangeCoordinatorTest < Skep::TestCase
     assert_equal [nil], @ended
   end
 
-  test "a restart that fails says why, and another one may follow" do
+  test "a restart that fails returns and publishes why, and another one may follow" do
     restart(1)
     @parts.node_pool.settle(false)
     why = "node 1 could not be replaced, and keeps its process: try again"
@@ -69,7 +69,7 @@ class ChangeCoordinatorTest < Skep::TestCase
     assert_equal 1, @parts.node_pool.asked.size
   end
 
-  test "a second change is refused while one is under way" do
+  test "a change is refused while another one is under way" do
     2.times { restart }
     why = "a restart is under way: wait for its end"
     assert_equal [[why], [:restart_refused, why]], [@ended, @published.last]
@@ -100,7 +100,7 @@ class ChangeCoordinatorTest < Skep::TestCase
     assert_equal [4, 2, 0].map { |id| [:remove, id, "scale"] }, @pool.changes
   end
 
-  test "a number that can't be is refused with a sentence, and nothing is published" do
+  test "an impossible number of nodes is refused with a sentence, and no event" do
     whole = "give a whole number of nodes, 1 or more"
     assert_equal [whole, whole], [scale([0], [nil], 0), scale([0], [nil], "3")]
     assert_equal "every work of it has a number of nodes of its own, in its file",
@@ -114,7 +114,7 @@ class ChangeCoordinatorTest < Skep::TestCase
 
   def restart(*id) = @changes.restart(*id) { |why| @ended << why }
 
-  # tasks: that of each slot. counts: the number of nodes that each kind of work has.
+  # tasks: the kind of work of each slot. counts: `nodes` of each kind of work.
   def scale(tasks, counts, count)
     @supervisor.node_pool = @pool = NodePool.new(tasks)
     @supervisor.config = Struct.new(:tasks).new(counts.map { |nodes| { "nodes" => nodes } })

@@ -19,7 +19,7 @@ class ReforkTest < Skep::TestCase
     super
   end
 
-  test "the canary is judged before the others follow" do
+  test "judges the canary before it replaces the other nodes" do
     promote
     settle(true)
     assert_equal [[:take, 1, 4711]], asked
@@ -32,7 +32,7 @@ class ReforkTest < Skep::TestCase
     assert_equal [[nil], mold], [@ended, @parts.node_pool.mold]
   end
 
-  test "a canary that isn't well is taken back" do
+  test "rolls back if the canary reports unhealthy" do
     promote
     settle(true)
     events.publish(:mold_ready, @refork.mold)
@@ -43,14 +43,14 @@ class ReforkTest < Skep::TestCase
     assert_equal [:rolled_back, [:retire, 1, true]], [@refork.state, asked.last]
   end
 
-  test "closes its channel at once where the node is unfit" do
+  test "closes the mold's channel at once if the node is unfit" do
     become_mold
     events.announce(:node_unfit, @node, sentence: "a thread")
     assert_nil @node.socket.read(1)
     assert_equal ["node 0 can't be a mold: a thread"], @ended
   end
 
-  test "closes its channel at once where the node ends before it is a mold" do
+  test "closes the mold's channel at once if the node dies before it is a mold" do
     become_mold
     events.publish(:node_died, @node)
     settle(true)
@@ -58,7 +58,7 @@ class ReforkTest < Skep::TestCase
     assert_equal ["node 0 ended before it was a mold"], @ended
   end
 
-  test "a node that becomes a mold too late is retired" do
+  test "retires a node that becomes a mold after the refork has failed" do
     become_mold
     settle(false)
     assert_equal ["node 0 has no successor"], @ended

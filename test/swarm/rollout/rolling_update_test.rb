@@ -31,7 +31,7 @@ class RollingUpdateTest < Skep::TestCase
     assert_equal [[nil], []], [@ended, asked]
   end
 
-  test "ends at the first slot that can't be replaced" do
+  test "fails at the first slot that can't be replaced" do
     update.start
     settle(true)
     settle(false)
@@ -40,7 +40,7 @@ class RollingUpdateTest < Skep::TestCase
     assert_equal ["node 2 could not be replaced, and keeps its process: try again"], @ended
   end
 
-  test "waits where something else replaces a slot's node" do
+  test "waits while another replacement of a slot is in progress" do
     @parts.node_pool.replacing(slots[1])
     update.start
     assert_empty asked
@@ -49,7 +49,7 @@ class RollingUpdateTest < Skep::TestCase
     assert_equal [nil], @ended
   end
 
-  test "drops slots that are removed meanwhile" do
+  test "skips slots that are removed during the update" do
     update.start
     slots[2].retired = true
     settle(true)
@@ -59,7 +59,7 @@ class RollingUpdateTest < Skep::TestCase
     assert_equal [nil], @ended
   end
 
-  test "a slot whose node has exited meanwhile is new anyway" do
+  test "considers a slot replaced if its node has exited during the update" do
     update.start
     slots[2].node = nil
     settle(true)
@@ -68,7 +68,7 @@ class RollingUpdateTest < Skep::TestCase
     assert_equal [nil], @ended
   end
 
-  test "fails where the swarm stops" do
+  test "fails if the swarm stops" do
     update.start
     @parts.node_pool.stopping = true
     slots[1].node = nil
@@ -99,8 +99,10 @@ class ReloadTest < Skep::TestCase
     super
     @parts = RolloutParts.new(1, 0)
     @ended = []
-    @heard = []
-    events.subscribe(:code_adopted, :reload_ignored) { |event| @heard << [event.name, event.facts] }
+    @published = []
+    events.subscribe(:code_adopted, :reload_ignored) do |event|
+      @published << [event.name, event.facts]
+    end
     @reload = Skep::Swarm::Rollout::Reload.new(read(PLAIN), read: method(:read),
                                                **@parts.to_h) { |why| @ended << why }
     @reload.start
@@ -120,12 +122,12 @@ class ReloadTest < Skep::TestCase
     settle(true)
     assert_equal [[:adopt, 1], [:retire, 0, true]], asked.drop(1)
     assert_equal [:rolling, @mold, 0], [@reload.state, @parts.node_pool.mold, request.slot.id]
-    assert_equal [[:code_adopted, { plain: PLAIN }]], @heard
+    assert_equal [[:code_adopted, { plain: PLAIN }]], @published
     settle(true)
     assert_equal [[nil], :done], [@ended, @reload.state]
   end
 
-  test "rolls back where the canary can't begin" do
+  test "rolls back if the canary can't boot" do
     loaded
     mold_ready
     request.slot.failure = "no database"
@@ -135,7 +137,7 @@ class ReloadTest < Skep::TestCase
     assert_equal ["the first node of the new mold could not begin: no database"], @ended
   end
 
-  test "takes back what came of a mold that has ended" do
+  test "rolls back and replaces the nodes of a new mold that has ended" do
     loaded
     mold_ready
     slot = request.slot
@@ -147,7 +149,7 @@ class ReloadTest < Skep::TestCase
     assert_equal [[:prepare, 1]], asked
   end
 
-  test "tries another slot where the canary's was removed, or lost its node" do
+  test "tries another slot if the canary's was removed, or lost its node" do
     loaded
     mold_ready
     request.slot.retired = true
@@ -159,7 +161,7 @@ class ReloadTest < Skep::TestCase
     assert_equal [:done, [nil]], [@reload.state, @ended]
   end
 
-  test "a mold that has died isn't adopted, even if no slot was left to try" do
+  test "never adopts a mold that has died, even if no slot is left to try" do
     loaded
     mold_ready
     @parts.slots.each { |slot| slot.node = nil }
@@ -170,13 +172,13 @@ class ReloadTest < Skep::TestCase
     assert_equal [:rolled_back, ["its mold ended, SIGSEGV"]], [@reload.state, @ended]
   end
 
-  test "a mold that can't load the file is the end of it" do
+  test "rolls back if the new mold can't load the file" do
     events.announce(:mold_load_rejected, @mold, error: "syntax", exit_code: 78)
     events.announce(:mold_exited, @mold, exit_status: "exit 1")
     assert_equal ["syntax"], @ended
   end
 
-  test "what happens to other molds is not its concern" do
+  test "ignores events of other molds" do
     events.announce(:mold_exited, @parts.old, exit_status: "SIGKILL")
     assert_equal :starting, @reload.state
   end
@@ -190,7 +192,7 @@ class ReloadTest < Skep::TestCase
   test "names the options that take effect at the next start" do
     loaded("options" => { "nodes" => 2, "stop_timeout" => 9 })
     assert_equal [[:reload_ignored,
-                   { error: "stop_timeout changed: takes effect at the next start" }]], @heard
+                   { error: "stop_timeout changed: takes effect at the next start" }]], @published
     assert_equal [[:prepare, 1]], asked
   end
 

@@ -2,7 +2,8 @@
 
 require "skep/swarm"
 
-# What a rolling update acts on, without processes: replacements wait until the test settles them.
+# A pool of nodes, a pool of molds and an event bus for rollouts, without processes. Replacements
+# wait until the test settles them.
 class RolloutParts
   Swarm = Skep::Swarm
   private_constant :Swarm
@@ -33,13 +34,13 @@ class RolloutParts
 
   Request = Struct.new(:slot, :reason, :mold, :on_retire, :done)
 
-  # No node's memory is known.
+  # Knows no node's memory.
   module MemoryMonitor
     def self.measure(_nodes) = nil
     def self.answered?(_node, since:) = since && true
   end
 
-  # Settles replacements: `settle(true)` gives the slot a node of the mold that was asked for.
+  # `settle(true)` ends a replacement: the slot gets a node of the requested mold.
   class NodePool
     attr_accessor :mold, :stopping
     attr_reader :slots, :asked
@@ -56,7 +57,7 @@ class RolloutParts
     def when_replaced(slot, &block) = @replacing[slot] = block
     def cancel_replacement(slot, reason) = asked << Request.new(slot, reason, :cancelled)
 
-    # Another replacement of the slot is in progress, until `replaced`.
+    # Starts another replacement of the slot, which ends at `replaced`.
     def replacing(slot) = @replacing[slot] = nil
     def replaced(slot) = @replacing.delete(slot)&.call
     def stopping? = stopping ? true : false
@@ -76,7 +77,7 @@ class RolloutParts
     end
   end
 
-  # Notes what is asked of it.
+  # Records the calls.
   class MoldPool
     attr_reader :asked, :taken
 

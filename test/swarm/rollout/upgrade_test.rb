@@ -4,7 +4,7 @@ require "test_helper"
 require "tmpdir"
 require "skep/swarm"
 
-# Up to the trial of the next program. What follows replaces this process: scenarios test it.
+# The upgrade up to its trial. What follows replaces this process; scenarios test it.
 class UpgradeTest < Skep::TestCase
   Swarm = Skep::Swarm
   Upgrade = Swarm::Rollout::Upgrade
@@ -49,8 +49,8 @@ class UpgradeTest < Skep::TestCase
     super
   end
 
-  test "a program that isn't there, or isn't named in full, is refused" do
-    skip "it takes the C extension" unless Skep::OS.native?
+  test "refuses a program that is missing, or isn't named by absolute paths" do
+    skip "it needs the C extension" unless Skep::OS.native?
     assert_nil refusal([RbConfig.ruby, FILE])
     [[RbConfig.ruby, "Rakefile"], [RbConfig.ruby, "#{@folder}/none"], [RbConfig.ruby], "ruby",
      [RbConfig.ruby, "#{FILE}\0"]].each do |program|
@@ -58,14 +58,14 @@ class UpgradeTest < Skep::TestCase
     end
   end
 
-  test "a supervisor within a program of the user's is refused" do
+  test "refuses to upgrade a supervisor within the user's program" do
     @supervisor.arguments = nil
     assert_equal "it runs within a program of its own: start that again",
                  refusal([RbConfig.ruby, FILE])
   end
 
-  test "a swarm in which something is under way is refused for now, with the reason" do
-    skip "it takes the C extension" unless Skep::OS.native?
+  test "refuses while a node boots or no mold is ready, with the reason" do
+    skip "it needs the C extension" unless Skep::OS.native?
     @node_pool.boots = Boots.new(true)
     assert_equal "a node is about to be forked or replaced: try again",
                  refusal([RbConfig.ruby, FILE])
@@ -73,17 +73,17 @@ class UpgradeTest < Skep::TestCase
     assert_equal "there is no mold to fork from: try again", refusal([RbConfig.ruby, FILE])
   end
 
-  test "a trial that fails is the end of the upgrade, with what it printed" do
+  test "a trial that fails ends the upgrade, with what the trial printed" do
     try('warn "skep: it needs Ruby 4"; exit 1')
     assert_equal ["the new program can't take over: it needs Ruby 4"], @ended
   end
 
-  test "a program that ends well without the word of a trial is no skep" do
+  test "a trial that exits with 0 but prints nothing is no skep" do
     try("")
     assert_equal ["the new program can't take over: it is no skep, or another one"], @ended
   end
 
-  test "the next program gets the state in a descriptor, and the arguments" do
+  test "the trial gets the state in a descriptor, and the arguments" do
     try(<<~'RUBY')
       state = JSON.parse(IO.for_fd(ARGV[1][/\d+/].to_i).tap(&:rewind).read)
       warn [ARGV.values_at(0, 2), state.values_at("name", "trial")].inspect
@@ -91,8 +91,8 @@ class UpgradeTest < Skep::TestCase
     assert_includes @ended.first, %([["run", "swarm.rb"], ["billing", true]])
   end
 
-  test "a trial gives way to another change, but not to another upgrade" do
-    skip "an upgrade takes the C extension" unless Skep::OS.native?
+  test "another change cancels the trial, another upgrade doesn't" do
+    skip "an upgrade needs the C extension" unless Skep::OS.native?
     upgrade = start("sleep")
     upgrade.give_way("upgrade")
     assert_empty @ended

@@ -9,7 +9,7 @@ class SelfPipeTest < Skep::TestCase
   def setup = @signals = SelfPipe.new(%w[USR1 USR2])
   def teardown = @signals.release
 
-  test "tells signals in order, by a descriptor" do
+  test "returns signals in the order they came, once each" do
     raise_signal("USR2")
     raise_signal("USR1")
 
@@ -17,14 +17,14 @@ class SelfPipeTest < Skep::TestCase
     assert_empty @signals.take
   end
 
-  test "loses no kind of signal in a storm" do
+  test "delivers a signal even after a storm of another one" do
     70_000.times { raise_signal("USR1") }
     raise_signal("USR2")
 
     assert_equal %w[USR1 USR2], taken.uniq.sort
   end
 
-  test "puts the handlers back" do
+  test "restores the previous handlers on release" do
     called = false
     Signal.trap("WINCH") { called = true }
     SelfPipe.new(%w[WINCH]).release
@@ -34,7 +34,7 @@ class SelfPipeTest < Skep::TestCase
     Signal.trap("WINCH", "DEFAULT")
   end
 
-  test "takes some signals only where the application doesn't handle them" do
+  test "handles `unless_handled` signals only if the application has no handler for them" do
     handled = false
     Signal.trap("WINCH") { handled = true }
     signals = SelfPipe.new([], unless_handled: %w[WINCH HUP])
@@ -48,7 +48,7 @@ class SelfPipeTest < Skep::TestCase
     assert_kind_of Proc, Signal.trap("WINCH", "DEFAULT")
   end
 
-  test "takes them in skep's own forks too, but not where the application handles them by then" do
+  test "handles `unless_handled` signals in skep's forks, unless the application does by then" do
     signals = SelfPipe.new([], unless_handled: %w[WINCH HUP])
     Signal.trap("WINCH") { nil }
     pid, reader = SelfPipe.with_inherited_handlers do
@@ -67,7 +67,7 @@ class SelfPipeTest < Skep::TestCase
     Signal.trap("WINCH", "DEFAULT")
   end
 
-  test "gives what came right after a fork to the child, and only to it" do
+  test "a signal to a new child of skep's reaches the child's SelfPipe, and only that" do
     pid, reader = SelfPipe.with_inherited_handlers { nodes_fork }
 
     assert_equal "USR1 USR2", wait_readable(reader).gets.chomp
@@ -75,7 +75,7 @@ class SelfPipeTest < Skep::TestCase
     assert_empty @signals.take
   end
 
-  test "leaves a fork that isn't skep's to the handlers that were there before" do
+  test "restores the previous handlers in a fork that isn't skep's" do
     pid, reader = in_child { |writer| writer.puts(Signal.trap("USR1", "IGNORE")) }
 
     assert_equal "DEFAULT", wait_readable(reader).gets.chomp
@@ -83,7 +83,7 @@ class SelfPipeTest < Skep::TestCase
     assert_empty @signals.take
   end
 
-  test "leaves another thread's fork to those handlers, too, while skep forks" do
+  test "restores the previous handlers in another thread's fork, even while skep forks" do
     SelfPipe.with_inherited_handlers do
       Thread.new do
         pid, reader = in_child { |writer| writer.puts(Signal.trap("USR1", "IGNORE")) }
@@ -107,8 +107,7 @@ class SelfPipeTest < Skep::TestCase
     end
   end
 
-  # To ourselves; handled when it returns,
-  # for Ruby runs handlers of its main thread at the next check.
+  # Signals this process. Ruby runs the main thread's handlers before this returns.
   def raise_signal(name) = Process.kill(name, Process.pid)
 
   def taken

@@ -10,7 +10,7 @@ class SocketActivationTest < Skep::TestCase
   private_constant :SocketActivation
   GIVEN = { "LISTEN_FDS" => "2", "LISTEN_FDNAMES" => "http:admin" }.freeze
 
-  test "takes those that came for this process out of its environment" do
+  test "takes the sockets passed to this process, and clears its environment" do
     program = <<~'RUBY'
       require "skep/swarm"
       sockets = Skep::Swarm::Runtime::SocketActivation
@@ -19,14 +19,15 @@ class SocketActivationTest < Skep::TestCase
       left = ENV.keys.grep(/\ALISTEN/)
       puts sockets.redirects.keys.inspect, left.inspect, sockets.ios.map(&:close_on_exec?).inspect
       sockets.announce
-      puts ENV.values_at("LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID") == ["2", "http:admin", Process.pid.to_s]
+      variables = ENV.values_at("LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID")
+      puts variables == ["2", "http:admin", Process.pid.to_s]
     RUBY
     out, = run_with_two(program)
 
     assert_equal "[3, 4]\n[]\n[true, true]\ntrue\n", out
   end
 
-  test "leaves alone what came for another process, and forgets what another swarm had" do
+  test "leaves sockets passed to another process, and forgets those of another swarm" do
     env = { **GIVEN, "LISTEN_PID" => "1", "SKEP_LISTEN_FDS" => "3", "SKEP_LISTEN_FDNAMES" => "a" }
     SocketActivation.take(env)
 
@@ -34,14 +35,14 @@ class SocketActivationTest < Skep::TestCase
     assert_equal 0, SocketActivation.count(env)
   end
 
-  test "gives a node its own" do
+  test "announces the sockets to a node under the node's own pid" do
     env = { "SKEP_LISTEN_FDS" => "1", "LISTEN_PID" => "1" }
     SocketActivation.announce(env)
 
     assert_equal Process.pid.to_s, env["LISTEN_PID"]
   end
 
-  test "says nothing where there are none" do
+  test "announces nothing if there are no sockets" do
     env = {}
     SocketActivation.announce(env)
 
@@ -51,7 +52,7 @@ class SocketActivationTest < Skep::TestCase
 
   private
 
-  # Runs Ruby source with two sockets, from 3 on.
+  # Runs Ruby source with two sockets, at descriptors 3 and 4.
   def run_with_two(program)
     servers = Array.new(2) { TCPServer.new("127.0.0.1", 0) }
     fds = { 3 => servers.first, 4 => servers.last }

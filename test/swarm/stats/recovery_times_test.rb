@@ -3,13 +3,13 @@
 require "test_helper"
 require "skep/swarm"
 
-class RecoveriesTest < Skep::TestCase
+class RecoveryTimesTest < Skep::TestCase
   Slot = Struct.new(:label, :node, :spare?, :helper?, keyword_init: true)
   Node = Struct.new(:slot, :kind_of_death, :retired?, keyword_init: true) do
     def label = slot.label
   end
 
-  test "times a slot from the first end to the readiness of who can work at last" do
+  test "measures from a slot's first exit until a node is ready, failed boots included" do
     recovery_times.lost(holder(0), 10.0)
     recovery_times.lost(holder(0, kind_of_death: "boot"), 10.5)
     recovery_times.lost(holder(0), 11.0)
@@ -19,7 +19,7 @@ class RecoveriesTest < Skep::TestCase
     assert_equal 1, recovery_times.to_plain["count"]
   end
 
-  test "times nothing where nothing that worked was lost" do
+  test "measures nothing for a slot that has lost no working node" do
     slot = Slot.new(label: 0, node: :another)
     [holder(0, kind_of_death: "boot"), holder(0, retired: true),
      Node.new(slot:, kind_of_death: "work"),
@@ -30,20 +30,21 @@ class RecoveriesTest < Skep::TestCase
     assert_equal 0, recovery_times.to_plain["count"]
   end
 
-  test "forgets a slot that is given up" do
+  test "forgets a slot that is removed" do
     recovery_times.lost(holder(3), 10.0)
     recovery_times.forget(holder(3).slot)
     recovery_times.ready(holder(3), 99.0)
     assert_equal 0, recovery_times.to_plain["count"]
   end
 
-  test "is taken over by the supervisor's next program, with what is lost at that moment" do
+  test "restores the times and the slots without a node after an upgrade" do
     recovery_times.lost(holder(0), 10.0)
     recovery_times.ready(holder(0), 11.0)
     recovery_times.lost(holder(1), 12.0)
-    again = Skep::Swarm::Stats::RecoveryTimes.new.restore(JSON.parse(JSON.generate(recovery_times.dump)))
-    again.ready(holder(1), 12.5)
-    assert_equal [[0.5, 1], [1.0, 1]], again.to_plain["buckets"]
+    plain = JSON.parse(JSON.generate(recovery_times.dump))
+    restored = Skep::Swarm::Stats::RecoveryTimes.new.restore(plain)
+    restored.ready(holder(1), 12.5)
+    assert_equal [[0.5, 1], [1.0, 1]], restored.to_plain["buckets"]
   end
 
   private

@@ -6,7 +6,7 @@ require "skep/swarm"
 class WorkTotalsTest < Skep::TestCase
   Node = Struct.new(:task, :work)
 
-  test "adds what the living have told to what the dead told last, for each work" do
+  test "adds the totals of live nodes to those of exited nodes, by kind of work" do
     totals = Skep::Swarm::Stats::WorkTotals.new
     totals.add_exited(node(0, messages: 10, dead_letters: 1))
     totals.add_exited(node(0, messages: 5))
@@ -18,7 +18,7 @@ class WorkTotalsTest < Skep::TestCase
     assert_equal({}, totals.of(2, live))
   end
 
-  test "counts nothing of a node that told nothing, or has no work" do
+  test "ignores a node that reported no totals or has no kind of work" do
     totals = Skep::Swarm::Stats::WorkTotals.new
     [Node.new(0, {}), Node.new(nil, { "totals" => { "messages" => 1 } })].each do |one|
       totals.add_exited(one)
@@ -26,31 +26,31 @@ class WorkTotalsTest < Skep::TestCase
     assert_equal({}, totals.of(0, []))
   end
 
-  test "adds up how long things took, over all lives" do
+  test "merges the handler times of live and exited nodes, also after an upgrade" do
     totals = Skep::Swarm::Stats::WorkTotals.new
     totals.add_exited(Node.new(0, { "handler" => times(0.001, 0.002) }))
     live = [Node.new(0, { "handler" => times(0.002) }), Node.new(1, { "handler" => times(9.0) })]
     assert_equal [[0.001, 1], [0.002, 2]], totals.handler(0, live)["buckets"]
     assert_nil totals.handler(2, live)
 
-    again = Skep::Swarm::Stats::WorkTotals.new.restore(JSON.parse(JSON.generate(totals.dump)))
-    assert_equal 2, again.handler(0, [])["count"]
+    restored = Skep::Swarm::Stats::WorkTotals.new.restore(JSON.parse(JSON.generate(totals.dump)))
+    assert_equal 2, restored.handler(0, [])["count"]
     assert_nil Skep::Swarm::Stats::WorkTotals.new.restore({ "past" => {} }).handler(0, [])
   end
 
-  test "adds up what was reported of each topic, over all lives" do
+  test "adds up the totals of each topic, also after an upgrade" do
     totals = Skep::Swarm::Stats::WorkTotals.new
     totals.add_exited(topics("orders" => 1, "refunds" => 2))
-    again = Skep::Swarm::Stats::WorkTotals.new.restore(JSON.parse(JSON.generate(totals.dump)))
-    rows = again.by_topic(0, [topics("orders" => 5), node(0, messages: 9)])
+    restored = Skep::Swarm::Stats::WorkTotals.new.restore(JSON.parse(JSON.generate(totals.dump)))
+    rows = restored.by_topic(0, [topics("orders" => 5), node(0, messages: 9)])
     assert_equal([["orders", 6, 2], ["refunds", 2, 1]], rows.map { |row|
       [row["topic"], row["totals"]["messages"], row["handler"]["count"]]
     })
-    assert_empty again.by_topic(1, [])
+    assert_empty restored.by_topic(1, [])
     assert_empty Skep::Swarm::Stats::WorkTotals.new.restore({ "past" => {} }).by_topic(0, [])
   end
 
-  test "adds up topics beyond the fiftieth as another one" do
+  test "adds up topics beyond the fiftieth as other" do
     totals = Skep::Swarm::Stats::WorkTotals.new
     totals.add_exited(topics((1..50).to_h { |number| ["topic#{number}", 1] }))
     totals.add_exited(topics((49..55).to_h { |number| ["topic#{number}", 1] }))
@@ -58,13 +58,13 @@ class WorkTotalsTest < Skep::TestCase
     assert_equal [51, 2, 5], [messages.size, messages["topic50"], messages["other"]]
   end
 
-  test "has no room for ever more names" do
+  test "keeps at most 64 names of a kind of work" do
     totals = Skep::Swarm::Stats::WorkTotals.new
     50.times { |n| totals.add_exited(node(0, **(0..9).to_h { |m| [:"#{n}/#{m}", 1] })) }
     assert_equal 64, totals.of(0, []).size
   end
 
-  test "is taken over by the supervisor's next program" do
+  test "restores the totals after an upgrade" do
     totals = Skep::Swarm::Stats::WorkTotals.new
     totals.add_exited(node(1, messages: 7))
     plain = JSON.parse(JSON.generate(totals.dump))

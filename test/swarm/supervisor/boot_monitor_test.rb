@@ -17,7 +17,7 @@ class BootMonitorTest < Skep::TestCase
   end
   private_constant :Supervisor
 
-  test "a swarm that was asked to stop in time hasn't failed to boot" do
+  test "at the boot limit, fails the boot unless the swarm is stopping" do
     assert_equal [0, 1], [true, false].map { |stopping| sentences(stopping) }
   end
 

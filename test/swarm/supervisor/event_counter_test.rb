@@ -3,25 +3,25 @@
 require "test_helper"
 require "skep/swarm"
 
-class TallyTest < Skep::TestCase
-  test "counts events by name, over the supervisor's programs" do
+class EventCounterTest < Skep::TestCase
+  test "counts events by name, and adds the previous program's counts after an upgrade" do
     event_counter = Skep::Swarm::Supervisor::EventCounter.new
     2.times { event_counter.event("node_died", :warn, {}) }
     kept = JSON.parse(JSON.generate(event_counter.dump(nil)))
-    again = Skep::Swarm::Supervisor::EventCounter.new
-    again.event("upgrade_finished", :info, {})
-    again.event("node_died", :warn, {})
-    again.on_resume(nil, kept, nil)
-    assert_equal({ "upgrade_finished" => 1, "node_died" => 3 }, again.counts)
+    resumed = Skep::Swarm::Supervisor::EventCounter.new
+    resumed.event("upgrade_finished", :info, {})
+    resumed.event("node_died", :warn, {})
+    resumed.on_resume(nil, kept, nil)
+    assert_equal({ "upgrade_finished" => 1, "node_died" => 3 }, resumed.counts)
   end
 
-  test "begins at nothing where the program before didn't count" do
+  test "starts without counts if the previous program kept none" do
     event_counter = Skep::Swarm::Supervisor::EventCounter.new
     event_counter.on_resume(nil, nil, nil)
     assert_empty event_counter.counts
   end
 
-  test "has no room for ever more names" do
+  test "counts events with further names as \"other\" after 200 names" do
     event_counter = Skep::Swarm::Supervisor::EventCounter.new
     1_000.times { |number| event_counter.event("order_#{number}", :info, {}) }
     event_counter.event("order_1", :info, {})

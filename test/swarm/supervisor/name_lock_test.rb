@@ -7,6 +7,7 @@ require "skep/swarm"
 
 class NameLockTest < Skep::TestCase
   NameLock = Skep::Swarm::Supervisor::NameLock
+  PathUnusable = Skep::Swarm::Definition::RunDirectory::PathUnusable
 
   def setup
     @directory = Dir.mktmpdir("skep")
@@ -15,7 +16,7 @@ class NameLockTest < Skep::TestCase
 
   def teardown = FileUtils.remove_entry(@directory)
 
-  test "is one process'" do
+  test "is refused to another process while one holds it, with the holder's pid" do
     name_lock = NameLock.new(@path).take
     pid, reader = in_child { |writer| writer.print refusal }
     assert_includes wait_readable(reader).read, "(pid #{Process.pid})"
@@ -24,7 +25,7 @@ class NameLockTest < Skep::TestCase
     name_lock&.release
   end
 
-  test "is taken once in a process too, by whatever name, and goes on being held" do
+  test "is refused to its own process by any path to it, and stays held" do
     name_lock = NameLock.new(@path).take
     File.symlink(@directory, "#{@directory}/again")
     2.times { assert_includes refusal("#{@directory}/again/name.sock"), "already runs" }
@@ -35,7 +36,7 @@ class NameLockTest < Skep::TestCase
     name_lock&.release
   end
 
-  test "is free again when it was released, and when its holder has died" do
+  test "is free after its release, and after its holder's death" do
     NameLock.new(@path).take.release
     pid, = in_child { NameLock.new(@path).take }
     Process.wait(pid)
@@ -43,8 +44,8 @@ class NameLockTest < Skep::TestCase
     assert_equal Process.pid, File.read("#{@path}.lock").to_i
   end
 
-  test "isn't its holder's forks'" do
-    skip "it takes the C" unless Skep::OS.native?
+  test "is free after its release while a fork of its holder runs" do
+    skip "it needs the C extension" unless Skep::OS.native?
     name_lock = NameLock.new(@path).take
     pid, reader = in_child do |writer|
       writer.puts "here"
@@ -58,7 +59,7 @@ class NameLockTest < Skep::TestCase
     Process.kill(:KILL, pid) && Process.wait(pid) if pid
   end
 
-  test "is refused while a process answers at the socket, though the lock's file is gone" do
+  test "is refused while a process answers at the socket, even if the lock file is gone" do
     name_lock = NameLock.new(@path).take
     server = UNIXServer.new(@path)
     File.unlink("#{@path}.lock")
@@ -70,7 +71,7 @@ class NameLockTest < Skep::TestCase
     name_lock&.release
   end
 
-  test "is taken beside a socket at which nobody answers any more" do
+  test "can be taken if no process answers at the socket" do
     UNIXServer.new(@path).close
     NameLock.new(@path).take.release
     assert_equal Process.pid, File.read("#{@path}.lock").to_i
@@ -91,7 +92,7 @@ class NameLockTest < Skep::TestCase
     left&.signal(:KILL)&.close
   end
 
-  test "restores the lock's file that was removed, and leaves one that another process holds" do
+  test "restores a removed lock file, but not while another process holds a new one" do
     name_lock = NameLock.new(@path).take
     assert name_lock.restore
     File.unlink("#{@path}.lock")
@@ -110,23 +111,23 @@ class NameLockTest < Skep::TestCase
     name_lock&.release
   end
 
-  test "never writes through a link, nor into a file of another name" do
+  test "never writes through a symbolic link, a hard link or a FIFO" do
     precious = "#{@directory}/precious"
     File.write(precious, "the only copy")
     [[:symlink, "is a symbolic link"], [:link, "was made by somebody else"]].each do |how, why|
       File.public_send(how, precious, "#{@path}.lock")
-      error = assert_raises(Skep::Swarm::Definition::RunDirectory::PathUnusable) { NameLock.new(@path).take }
+      error = assert_raises(PathUnusable) { NameLock.new(@path).take }
       assert_includes error.message, why
       File.unlink("#{@path}.lock")
     end
     File.mkfifo("#{@path}.lock")
-    assert_raises(Skep::Swarm::Definition::RunDirectory::PathUnusable) { NameLock.new(@path).take }
+    assert_raises(PathUnusable) { NameLock.new(@path).take }
     assert_equal "the only copy", File.read(precious)
   end
 
-  test "says what keeps a path from being used" do
+  test "reports that a control path is a directory" do
     Dir.mkdir(@path)
-    error = assert_raises(Skep::Swarm::Definition::RunDirectory::PathUnusable) { NameLock.new(@path).take }
+    error = assert_raises(PathUnusable) { NameLock.new(@path).take }
     assert_includes error.message, "it is a directory"
   end
 

@@ -6,7 +6,7 @@ require "skep/swarm"
 
 class ObserversTest < Skep::TestCase
   Supervisor = Skep::Swarm::Supervisor
-  # Records the calls that it gets.
+  # Records the calls that it receives.
   class Recorder < Supervisor::Observer
     attr_reader :calls
 
@@ -52,7 +52,7 @@ class ObserversTest < Skep::TestCase
     assert_equal ["the address is in use", []], [error.message, @recorder.calls]
   end
 
-  test "each observer gets over an upgrade what one of its class has kept" do
+  test "after an upgrade each observer gets what the observer of its class kept" do
     @recorder.reopen
     kept = JSON.parse(JSON.generate(@observers.dump(nil)))
     assert_equal [["ObserversTest::Failing", nil], ["ObserversTest::Recorder", { "seen" => 1 }]],
@@ -62,7 +62,7 @@ class ObserversTest < Skep::TestCase
     assert_equal [[:on_resume, { "seen" => 1 }]], observer.calls
   end
 
-  test "an observer that keeps nothing is configured after an upgrade" do
+  test "an observer that keeps nothing is configured again after an upgrade" do
     observer = Class.new(Supervisor::Observer) do
       attr_reader :supervisor
 

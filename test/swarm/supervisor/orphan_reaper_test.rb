@@ -4,8 +4,8 @@ require "test_helper"
 require "skep/swarm"
 
 class OrphanReaperTest < Skep::TestCase
-  # In a program that became a supervisor: only what belongs to a node's group is reaped.
-  test "what a long-lived node leaves is known for ours after ten thousand others" do
+  # In a program that became a supervisor, the reaper touches only members of a node's group.
+  test "reaps what a long-lived node leaves behind, even after twenty thousand other leaders" do
     out, = run_program(<<~'RUBY')
       require "skep/swarm"
       Skep::OS::ProcessTree::Prctl.subreaper!

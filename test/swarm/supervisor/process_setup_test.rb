@@ -5,7 +5,7 @@ require "skep/swarm"
 
 class ProcessSetupTest < Skep::TestCase
   SignalHandler = Skep::Swarm::Supervisor::SignalHandler
-  # Records what the signals ask of the supervisor.
+  # Records the calls that signals lead to.
   class Supervisor
     attr_reader :calls
     attr_accessor :asked_to_stop
@@ -20,7 +20,7 @@ class ProcessSetupTest < Skep::TestCase
   end
   private_constant :SignalHandler, :Supervisor
 
-  # Prints what a real supervisor process gets: each signal, and that a fork of it gets none.
+  # Prints the signals that a real supervisor process receives. A fork of it receives none.
   PROGRAM = <<~'RUBY'
     require "skep"
     supervisor = Struct.new(:loop) do
@@ -62,12 +62,12 @@ class ProcessSetupTest < Skep::TestCase
     assert_equal 7, @supervisor.calls.size
   end
 
-  test "a TERM soon after an INT is the same stop, as foreman sends both" do
+  test "a TERM within a second of an INT is the same stop, because foreman sends both" do
     %w[INT TERM].each { |name| @signal_handler.handle(name) }
     assert_equal [[:stop, "INT"]], @supervisor.calls
   end
 
-  test "a TERM after a stop that was asked for in another way forces the end" do
+  test "a TERM forces the stop if a command has asked for one before" do
     @supervisor.asked_to_stop = true
     @signal_handler.handle("TERM")
     assert_equal [[:force, "TERM"]], @supervisor.calls

@@ -4,19 +4,19 @@ require "test_helper"
 require "skep/threads"
 require "tmpdir"
 
-# What becomes of a Background's items when its process ends.
+# A Background's items when its process ends.
 class BackgroundExitTest < Skep::TestCase
-  test "does what is in its inbox before the process has exited" do
+  test "processes its inbox before the process exits" do
     assert_equal ["0\n1\n2\n", "", 3], ended("3.times { |n| WORKER.push(n) }; exit 3")
   end
 
-  test "does it as well when the main thread raises" do
+  test "processes its inbox when the main thread raises" do
     out, err, code = ended(%(WORKER.push("last"); raise "oops"))
     assert_equal ["last\n", 1], [out, code]
     assert_match(/oops/, err)
   end
 
-  test "does it as well when the process is sent TERM" do
+  test "processes its inbox when the process receives TERM" do
     out, _, status = program(<<~RUBY)
       WORKER.push("last")
       Process.kill(:TERM, Process.pid)
@@ -25,14 +25,14 @@ class BackgroundExitTest < Skep::TestCase
     assert_equal ["last\n", Signal.list["TERM"]], [out, status.termsig]
   end
 
-  test "does it as well in a forked child that never heard of skep" do
+  test "processes its inbox at the exit of a forked child, too" do
     assert_equal ["child\nparent\n", "", 0], ended(<<~RUBY)
       Process.wait(fork { WORKER.push("child") })
       WORKER.push("parent")
     RUBY
   end
 
-  test "does it as well after the heap was compacted" do
+  test "processes its inbox after the heap was compacted" do
     assert_equal ["1\n2\n", "", 0], ended(<<~RUBY)
       WORKER.push(1)
       GC.respond_to?(:compact) ? GC.compact : GC.start
@@ -40,11 +40,11 @@ class BackgroundExitTest < Skep::TestCase
     RUBY
   end
 
-  test "does nothing more when the process ends by exit!" do
+  test "processes nothing after exit!" do
     assert_equal ["", "", 0], ended("GATE.lock; WORKER.push(1); exit!(0)")
   end
 
-  test "does it before exit!, if it is asked to" do
+  test "drain processes the inbox before exit!" do
     assert_equal ["1\n", "", 0], ended(<<~RUBY)
       WORKER.push(1)
       Skep::Threads::Background.drain
@@ -52,7 +52,7 @@ class BackgroundExitTest < Skep::TestCase
     RUBY
   end
 
-  test "isn't waited for longer than it wants, and tells what is left undone" do
+  test "exit waits for `drain` seconds, and reports the items that are left" do
     out, err, code = ended("GATE.lock; 3.times { |n| WORKER.push(n) }; TAKEN.pop", "drain: 0.01")
     assert_equal ["", 0], [out, code]
     raised = /\Askep: pid=\d+ the thread skep.w raised .*DrainTimeout: it wasn't done in the 0.01/
@@ -60,29 +60,29 @@ class BackgroundExitTest < Skep::TestCase
     assert_match(/with 2 items left: close it before, or give it more time by drain:$/, err)
   end
 
-  test "isn't waited for at all, if it isn't to be" do
+  test "exit doesn't wait with drain: 0 or nil" do
     assert_equal ["", "", 0], ended("GATE.lock; WORKER.push(1); TAKEN.pop", "drain: 0")
     assert_equal ["", "", 0], ended("GATE.lock; WORKER.push(1); TAKEN.pop", "drain: nil")
   end
 
-  test "isn't waited for where it was never given anything" do
+  test "exit doesn't wait for a Background that never had an item" do
     assert_equal ["", "", 0], ended(<<~RUBY)
       Skep::Threads::Background.new("ticker", drain: 3_600) { Thread.stop }
     RUBY
   end
 
-  test "hands on to one made before it, at the end too" do
+  test "pushes to an older Background at exit, too" do
     assert_equal ["a\nb\n", "", 0], ended(<<~RUBY)
       FIRST = Skep::Threads::Background.new("first") { |inbox| inbox.each { |i| WORKER.push(i) } }
       %w[a b].each { |item| FIRST.push(item) }
     RUBY
   end
 
-  test "takes what at_exit blocks push that were made after it" do
+  test "accepts items of at_exit blocks that were registered after it" do
     assert_equal ["late\n", "", 0], ended(%(at_exit { WORKER.push("late") }))
   end
 
-  test "refuses what comes later than that" do
+  test "raises Closed in at_exit blocks that were registered before it" do
     out, err, = program("", before: <<~RUBY)
       at_exit { WORKER.push("too late") }
     RUBY
@@ -90,7 +90,7 @@ class BackgroundExitTest < Skep::TestCase
     assert_match(/the background thread skep.w is closed/, err)
   end
 
-  test "lets the process end though its own block ends it" do
+  test "exit inside its block ends the process" do
     assert_equal ["", "", 7], ended(<<~RUBY)
       quitter = Skep::Threads::Background.new("q") { |inbox| exit(inbox.pop) }
       quitter.push(7)
@@ -116,13 +116,13 @@ class BackgroundExitTest < Skep::TestCase
 
   private
 
-  # What it prints, what it says on stderr, and its exit code.
+  # Returns the program's output, its stderr and its exit code.
   def ended(source, options = "drain: 5")
     out, err, status = program(source, options)
     [out, err, status.exitstatus]
   end
 
-  # A program with a WORKER that prints what it is given, once nobody holds the GATE.
+  # Runs a program with a WORKER that prints its items once the GATE is unlocked.
   def program(source, options = "drain: 5", before: "")
     run_program(<<~RUBY)
       #{before}

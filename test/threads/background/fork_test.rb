@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/threads"
 
-# What a forked child has of its parent's Backgrounds: restart, and inherit.
+# Backgrounds in a forked child: the options restart: and inherit:.
 class BackgroundForkTest < Skep::TestCase
   Background = Skep::Threads::Background
   Inbox = Skep::Threads::Inbox
@@ -20,7 +20,7 @@ class BackgroundForkTest < Skep::TestCase
     super
   end
 
-  test "an eager one runs in the child at once" do
+  test "an eager Background runs in the child at once" do
     IO.pipe do |reader, writer|
       @worker = Background.new("eager", restart: :eager) do |inbox|
         writer.puts Process.pid
@@ -34,7 +34,7 @@ class BackgroundForkTest < Skep::TestCase
     end
   end
 
-  test "an eager one is found again after its heap was compacted" do
+  test "an eager Background runs in the child after the heap was compacted" do
     out, err, = run_program(<<~RUBY)
       require "skep/threads"
       kept = Array.new(1_000) { Object.new }.each_slice(2).map(&:first)
@@ -45,7 +45,7 @@ class BackgroundForkTest < Skep::TestCase
     assert_equal ["true 500", ""], [out, err]
   end
 
-  test "an eager one that was closed stays so in the child" do
+  test "an eager Background that was closed stays closed in the child" do
     @worker = Background.new("eager", restart: :eager) { |inbox| inbox.each { nil } }
     before = registrations
     @worker.close
@@ -55,11 +55,11 @@ class BackgroundForkTest < Skep::TestCase
     Process.wait
   end
 
-  # In a child, as the few that a word on the stack may keep would have a thread in each one after.
-  test "an eager one that everybody forgot isn't kept" do
+  # In a child: a few may still be referenced by the stack, and would start in each later child.
+  test "an eager Background without a reference is collected" do
     _, reader = in_child do |writer|
       before = registrations
-      forgotten(50)
+      unreferenced(50)
       GC.start
       2.times { Process.wait(fork { exit! }) }
       writer.puts registrations - before
@@ -68,7 +68,7 @@ class BackgroundForkTest < Skep::TestCase
     Process.wait
   end
 
-  test "a lazy one waits in the child for its first use" do
+  test "a lazy Background starts in the child at its first push" do
     @worker = Background.new("lazy") { |inbox| inbox.each { |item| @did.push(item) } }
     _, reader = in_child do |writer|
       writer.puts @worker.alive?, @worker.push(1).alive?, @did.pop(timeout: 5), @worker.close
@@ -77,7 +77,7 @@ class BackgroundForkTest < Skep::TestCase
     Process.wait
   end
 
-  test "one that never restarts refuses work in the child, and works on in the parent" do
+  test "with restart: :never the child raises WrongProcess, and the parent continues" do
     @worker = Background.new("home", restart: :never) { |inbox| inbox.each { |i| @did.push(i) } }
     _, reader = in_child do |writer|
       [-> { @worker.push(1) }, -> { @worker.start }].each do |act|
@@ -93,7 +93,7 @@ class BackgroundForkTest < Skep::TestCase
     Process.wait
   end
 
-  test "has a thread of its own in a child forked by its thread" do
+  test "has a thread of its own in a child that its thread has forked" do
     @worker = Background.new("forker") do |inbox|
       inbox.each do |item|
         next @did.push(item) unless item == :fork
@@ -108,19 +108,19 @@ class BackgroundForkTest < Skep::TestCase
     assert_equal [true, "true\n1\ntrue\n"], @did.pop(timeout: 10)
   end
 
-  test "gives its items to the parent alone" do
+  test "with inherit: :parent only the parent has the items" do
     assert_equal [[9], [0, 1, 2]], done_after_a_fork(inherit: :parent)
   end
 
-  test "gives its items to both, if it is to, but not the one in hand" do
+  test "with inherit: :items both have the items, but not the one in progress" do
     assert_equal [[1, 2, 9], [0, 1, 2]], done_after_a_fork(inherit: :items)
   end
 
-  test "gives the child none, if it is to" do
+  test "with inherit: :none the child has no items" do
     assert_equal [[9], [0, 1, 2]], done_after_a_fork(inherit: :none)
   end
 
-  test "gives a grandchild what was in the child, if that never used it" do
+  test "a grandchild inherits the items of a child that never used them" do
     held(inherit: :items)
     _, reader = in_child do |writer|
       @gate.close
@@ -132,7 +132,7 @@ class BackgroundForkTest < Skep::TestCase
     Process.wait
   end
 
-  test "goes on after Process.daemon with what was in its inbox" do
+  test "continues with its inbox after Process.daemon" do
     assert_equal "1\n2\n3\n", daemon("inherit: :parent")
     assert_equal "1\n2\n3\n", daemon("inherit: :items, restart: :eager")
     assert_equal "skep: the thread skep.d raised Skep::Threads::Background::ItemsDropped: 2 " \
@@ -140,7 +140,7 @@ class BackgroundForkTest < Skep::TestCase
                  daemon("inherit: :none")
   end
 
-  test "hands on to a fork of a daemon what it would hand on to any" do
+  test "a child of a daemon inherits no items, like any child" do
     out, err, = run_program(<<~RUBY)
       require "skep/threads"
       inbox = Skep::Threads::Inbox.new.push(1).push(2)
@@ -154,7 +154,7 @@ class BackgroundForkTest < Skep::TestCase
     assert_equal ["02", ""], [out, err]
   end
 
-  test "works in the children of a forker that forks them from a child, as Spring does" do
+  test "works in children of a child, as Spring forks them" do
     out, err, = run_program(<<~RUBY)
       require "skep/threads"
       $stdout.sync = true
@@ -169,7 +169,7 @@ class BackgroundForkTest < Skep::TestCase
     assert_equal ["", %w[app command-0 command-1 server]], [err, out.split.sort]
   end
 
-  test "works in children forked in the midst of its work" do
+  test "works in children that are forked while it is busy" do
     @worker = Background.new("busy", limit: 10) { |inbox| inbox.each { |item| @did.push(item) } }
     pushers = Array.new(2) { Thread.new { 2_000.times { |n| @worker.push(n) } } }
     20.times do
@@ -187,8 +187,8 @@ class BackgroundForkTest < Skep::TestCase
 
   private
 
-  # What a child does, and what the parent, of 0 (in hand at the fork), 1 and 2 (waiting) and of 9,
-  # pushed by the child.
+  # Returns the items that a child processed, and those that the parent did. At the fork 0 is in
+  # progress, and 1 and 2 are in the inbox; the child pushes 9.
   def done_after_a_fork(**terms)
     held(**terms)
     _, reader = in_child do |writer|
@@ -208,7 +208,7 @@ class BackgroundForkTest < Skep::TestCase
     all(@did)
   end
 
-  # Has 0 in hand, waits with it for the gate; 1 and 2 are in its inbox.
+  # Starts a Background in which 0 is in progress until the gate closes; 1 and 2 are in its inbox.
   def held(**terms)
     taken = Inbox.new
     @worker = Background.new("held", **terms) do |inbox|
@@ -218,7 +218,7 @@ class BackgroundForkTest < Skep::TestCase
     taken.pop(timeout: 10)
   end
 
-  # What a program prints that becomes a daemon with 1 and 2 in the inbox, and pushes 3.
+  # Returns what a program prints that becomes a daemon with 1 and 2 in the inbox, and pushes 3.
   def daemon(options)
     out, err, = run_program(<<~RUBY)
       require "skep/threads"
@@ -233,8 +233,8 @@ class BackgroundForkTest < Skep::TestCase
     err.sub(/pid=\d+ /, "") + out
   end
 
-  # The blocks end by themselves, and nobody holds the Backgrounds.
-  def forgotten(count)
+  # The blocks return at once, and nothing references the Backgrounds.
+  def unreferenced(count)
     count.times { Background.new("gone", restart: :eager) { nil }.start }
     Thread.list.grep_v(Thread.current).each { |thread| thread.join if thread.name == "skep.gone" }
     nil

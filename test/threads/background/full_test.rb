@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/threads"
 
-# A Background whose inbox has an end.
+# A Background whose inbox has a limit.
 class BackgroundFullTest < Skep::TestCase
   Background = Skep::Threads::Background
   Inbox = Skep::Threads::Inbox
@@ -20,7 +20,7 @@ class BackgroundFullTest < Skep::TestCase
     super
   end
 
-  test "waits for room" do
+  test "push waits for room" do
     held(limit: 2)
     @worker.push(1).push(2)
     pusher = Thread.new { @worker.push(3) }
@@ -31,7 +31,7 @@ class BackgroundFullTest < Skep::TestCase
     assert_equal [0, 1, 2, 3], all(@did)
   end
 
-  test "waits for room no longer than it may" do
+  test "push raises Full at its timeout" do
     held(limit: 1)
     @worker.push(1)
     error = assert_raises(Inbox::Full) { @worker.push(2, timeout: 0.01) }
@@ -40,7 +40,7 @@ class BackgroundFullTest < Skep::TestCase
     assert_kind_of Skep::Error, error
   end
 
-  test "tells who waits for room that it was closed" do
+  test "close makes a push that waits for room raise Closed" do
     held(limit: 1)
     @worker.push(1)
     pusher = Thread.new { assert_raises(Background::Closed) { @worker.push(2) } }
@@ -48,7 +48,7 @@ class BackgroundFullTest < Skep::TestCase
     pusher.join
   end
 
-  test "raises at once if it is to" do
+  test "push raises Full at once with full: :raise" do
     held(limit: 1, full: :raise)
     @worker.push(1)
     assert_raises(Inbox::Full) { @worker.push(2) }
@@ -57,7 +57,7 @@ class BackgroundFullTest < Skep::TestCase
     assert_equal [0, 1], all(@did)
   end
 
-  test "drops the oldest if it is to, counts and tells" do
+  test "full: :drop_oldest drops, counts and reports the oldest items" do
     held(limit: 3, full: :drop_oldest)
     (1..15).each { |number| @worker.push(number) }
     assert_equal 12, @worker.dropped
@@ -67,7 +67,7 @@ class BackgroundFullTest < Skep::TestCase
     assert_equal [1, 10, 12], all(@reports).map(&:count)
   end
 
-  test "says how many it dropped" do
+  test "reports how many items it dropped, and once more at close" do
     held(limit: 1, full: :drop_oldest)
     3.times { |number| @worker.push(number + 1) }
     assert_equal "1 item was dropped so far, undone: push less, or give it a higher limit",
@@ -77,7 +77,7 @@ class BackgroundFullTest < Skep::TestCase
     assert_match(/\A2 items were dropped so far/, @reports.pop(timeout: 10).message)
   end
 
-  test "doesn't wait for itself" do
+  test "a push inside its own block doesn't wait" do
     @worker = Background.new("self", limit: 1) do |inbox|
       inbox.each do |item|
         Array.new(2) { @worker.push(0) } unless item.zero?
@@ -89,7 +89,7 @@ class BackgroundFullTest < Skep::TestCase
     assert_kind_of Inbox::Full, @did.pop(timeout: 10)
   end
 
-  test "makes room in a forked child, too" do
+  test "makes room for pushes in a forked child, too" do
     held(limit: 1, inherit: :items)
     @worker.push(1)
     _, reader = in_child do |writer|
@@ -101,7 +101,7 @@ class BackgroundFullTest < Skep::TestCase
     Process.wait
   end
 
-  test "refuses terms that are none" do
+  test "raises for invalid options" do
     [{ limit: 0 }, { limit: "5" }, { limit: 1.5 }, { full: :burst }, { inherit: :all },
      { restart: :soon }].each do |terms|
       error = assert_raises(ArgumentError, terms.to_s) { Background.new("odd", **terms) { nil } }
@@ -111,9 +111,9 @@ class BackgroundFullTest < Skep::TestCase
 
   private
 
-  # One that has an item in hand, 0, and waits with it for the gate.
+  # Starts a Background in which item 0 is in progress until the gate closes.
   def held(**terms)
-    reporter = ->(error, _who) { @reports.push(error) }
+    reporter = ->(error, _source) { @reports.push(error) }
     @worker = Background.new("held", reporter:, **terms) do |inbox|
       inbox.each do |item|
         @taken.push(item)

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Batches under everything that can happen to them at once: jobs that raise, that run batches
-# themselves or kill their thread, threads killed at any moment, timeouts, forks in between, several
-# callers. Prints how many batches came out in which way, and each that came out wrong.
+# Runs batches under all faults at once: jobs that raise, run batches or kill their thread, threads
+# killed at any moment, timeouts, forks in between, several callers. Prints how many batches had
+# which outcome, and each wrong one.
 #
 #   ruby -Ilib test/threads/pool/stress.rb SEED BATCHES
 
@@ -18,7 +18,7 @@ class Stress
     @seed, @batches = seed, batches
     @pool = Pool.new(4)
     @over = Skep::Threads::Inbox.new
-    @told = Thread::Queue.new
+    @outcomes = Thread::Queue.new
   end
 
   def run
@@ -26,8 +26,9 @@ class Stress
     Array.new(CALLERS) { |number| Thread.new { call(Random.new(@seed + number)) } }.each(&:join)
     @over.close
     killer.join
-    @told << (@pool.close(timeout: 10) ? "closed" : "didn't close")
-    Array.new(@told.size) { @told.pop }.tally.sort.each { |what, count| puts "#{what}: #{count}" }
+    @outcomes << (@pool.close(timeout: 10) ? "closed" : "didn't close")
+    outcomes = Array.new(@outcomes.size) { @outcomes.pop }
+    outcomes.tally.sort.each { |what, count| puts "#{what}: #{count}" }
   end
 
   private
@@ -43,27 +44,27 @@ class Stress
   def call(random)
     (@batches / CALLERS).times do
       way = %i[plain plain plain timeout fork].sample(random:)
-      @told << "#{way} #{send(way, random)}"
+      @outcomes << "#{way} #{send(way, random)}"
     end
   end
 
   def plain(random)
     items = Array.new(random.rand(12)) { job(random) }
-    judge(items, help: random.rand < 0.7)
+    run_and_check(items, help: random.rand < 0.7)
   end
 
   def timeout(random)
     items = Array.new(random.rand(40)) { [:wait, random.rand * 0.002] }
-    Timeout.timeout(random.rand * 0.01) { judge(items, help: random.rand < 0.5) }
+    Timeout.timeout(random.rand * 0.01) { run_and_check(items, help: random.rand < 0.5) }
   rescue Timeout::Error
     "late"
   end
 
-  # The child's own verdict is its exit status.
+  # The child reports its outcome by its exit status.
   def fork(random)
     pid = Process.fork do
-      told = judge(Array.new(5) { |n| [:plain, n] }, help: random.rand < 0.5)
-      exit!(told == "right" && @pool.close(timeout: 10))
+      outcome = run_and_check(Array.new(5) { |n| [:plain, n] }, help: random.rand < 0.5)
+      exit!(outcome == "right" && @pool.close(timeout: 10))
     end
     Process.wait2(pid).last.success? ? "right" : "WRONG"
   end
@@ -73,12 +74,12 @@ class Stress
     [kind, { wait: random.rand * 0.002 }.fetch(kind) { random.rand(1000) }]
   end
 
-  def judge(items, help:)
+  def run_and_check(items, help:)
     results = @pool.run(items, help:) { |kind, value| work(kind, value) }
     results == items.map(&:last) && items.none? { |kind, _| kind == :raise } ? "right" : "WRONG"
   rescue Pool::JobsFailed => error
     failures = error.failures
-    fine = failures.all? { |each| items[each.index].equal?(each.item) && fair?(each) }
+    fine = failures.all? { |each| items[each.index].equal?(each.item) && expected?(each) }
     raising = items.each_index.select { |index| items[index].first == :raise }
     fine && (raising - failures.map(&:index)).empty? ? "right" : "WRONG: #{error.message}"
   end
@@ -87,19 +88,19 @@ class Stress
     case kind
     when :raise then raise(IOError, value.to_s)
     when :wait then Skep::Threads::Inbox.new.pop(timeout: value)
-    when :nested then judge_nested(value)
+    when :nested then run_nested(value)
     when :kill then Thread.current.kill if Thread.current.name.to_s.start_with?("skep.pool")
     end
     value
   end
 
-  def judge_nested(value)
+  def run_nested(value)
     results = @pool.run([1, 2, 3]) { |n| n * value }
     raise "nested: #{results}" unless results == [value, 2 * value, 3 * value]
   end
 
   # Any thread may be killed in any job.
-  def fair?(failure)
+  def expected?(failure)
     case failure.error
     when Pool::ThreadKilled then true
     when IOError then failure.item == [:raise, failure.error.message.to_i]

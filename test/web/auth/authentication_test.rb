@@ -3,11 +3,11 @@
 require "test_helper"
 require "support/web_visits"
 
-# Who may look and who may act.
+# Which visitors may look, and which may act.
 class WebAuthenticationTest < Skep::TestCase
   include WebVisits
 
-  test "without a password everybody may look and nobody may act" do
+  test "without a password every visitor may look, and no visitor may act" do
     web = serve
     cookie, token = enter(web)
     assert_includes text(get(web, "/")), 'name="skep-acts" content="false"'
@@ -16,7 +16,7 @@ class WebAuthenticationTest < Skep::TestCase
     assert_equal 404, post(web, "/login", "token=#{token}", cookie:)[0]
   end
 
-  test "the block of the application decides who may act" do
+  test "the application's block decides which visitors may act" do
     web = serve { |env| env["REMOTE_USER"] }
     cookie, token = enter(web)
     assert_equal 403, act(web, "quiet", cookie:, token:)[0]
@@ -24,7 +24,7 @@ class WebAuthenticationTest < Skep::TestCase
     assert_includes text(get(web, "/", "REMOTE_USER" => "<i>")), "&lt;i&gt;"
   end
 
-  test "with a password a visitor who hasn't logged in sees the login form only" do
+  test "with a password a visitor without a session sees the login form only" do
     web = serve(user: "ada", password: "secret")
     assert_match(/type="password"/, text(get(web, "/")))
     assert_equal [401, 401], %w[/live /threads].map { |path| get(web, path)[0] }

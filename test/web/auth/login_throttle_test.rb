@@ -3,7 +3,7 @@
 require "test_helper"
 require "support/web_visits"
 
-# How many wrong passwords are accepted, and for whom they count.
+# How many wrong passwords the page accepts, and by which key it counts them.
 class WebLoginThrottleTest < Skep::TestCase
   include WebVisits
 
@@ -58,11 +58,11 @@ class WebLoginThrottleTest < Skep::TestCase
     assert_match(/\Aknown_skep_web9393=.*; max-age=\d+;.* httponly; samesite=lax\z/i, known)
     both = "#{cookie}; #{known = known[/[^;]+/]}"
     assert_nil get(web, "/", cookie: both)[1]["set-cookie"]
-    stranger, token = enter(web)
-    6.times { post(web, "/login", "user=ada&password=wrong&token=#{token}", cookie: stranger) }
+    fresh, token = enter(web)
+    6.times { post(web, "/login", "user=ada&password=wrong&token=#{token}", cookie: fresh) }
     try = lambda do |word, jar, name = "ada"|
       post(web, "/login", "user=#{name}&password=#{word}&token=#{token}",
-           cookie: "#{stranger}; #{jar}")[0]
+           cookie: "#{fresh}; #{jar}")[0]
     end
     assert_equal [429, 429, 303], [try.call("secret", "a=b"), try.call("secret", known.chop),
                                    try.call("secret", known)]

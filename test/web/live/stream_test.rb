@@ -74,7 +74,7 @@ class WebStreamTest < Skep::TestCase
     FileUtils.remove_entry(@directory)
   end
 
-  test "a page that opens gets all there is, then what has changed" do
+  test "a page that opens gets the swarm's whole status, then its changes" do
     page = open
     assert_equal ["hive"], receive(page)["swarms"]
     assert_equal "the page is looking for it", receive(page).dig("is", "away")
@@ -85,7 +85,7 @@ class WebStreamTest < Skep::TestCase
     assert_equal 2, change(page) { |facts| facts["uptime"] }
   end
 
-  test "a page gets each event, and soon after it what the event has changed" do
+  test "a page gets each event, and soon after it the changes of another poll" do
     @web = Skep::Web.new(control: @path, every: 60) # so that only the event leads to a poll
     page = open
     uptime(page)
@@ -130,7 +130,7 @@ class WebStreamTest < Skep::TestCase
     assert(change(page) { |facts| facts.key?("away") && facts["away"].nil? })
   end
 
-  test "a server that keeps its socket gets the stream as a body" do
+  test "without rack.hijack the stream is the body of the response" do
     _, headers, body = live({})
     assert_equal "text/event-stream", headers["content-type"]
     reader, writer = Skep::OS.pipe
@@ -169,7 +169,7 @@ class WebStreamTest < Skep::TestCase
     assert_equal 3, change(page) { |facts| facts["uptime"] }
   end
 
-  test "a closed page makes room for another, and a child has all the room" do
+  test "a closed page makes room for another one, and a forked child has its own limit" do
     pages = Array.new(64) { open }
     status = -> { live("rack.hijack?" => true)[0] }
     assert_equal [503, 503], [status.call, status.call]
@@ -199,7 +199,7 @@ class WebStreamTest < Skep::TestCase
 
   private
 
-  # A cookie, and the token of its page.
+  # Returns a cookie, and the token of its page.
   def log_in
     first = request("GET", "/")
     form = "user=ada&password=secret&token=#{token(first)}"
@@ -241,12 +241,12 @@ class WebStreamTest < Skep::TestCase
     loop { receive(page).then { |facts| return facts[key] if facts[key] } }
   end
 
-  # What the block finds in changes.
+  # Returns what the block finds in the next changes.
   def change(page)
     loop { yield(receive_with(page, "changes"))&.then { |found| return found } }
   end
 
-  # The swarm's uptime, once the page has it.
+  # Returns the swarm's uptime, once the page has received it.
   def uptime(page)
     loop do
       facts = receive(page)

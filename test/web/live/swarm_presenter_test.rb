@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/web"
 
-# What a page shows of a status: nodes may report anything.
+# What a page shows of a status. Nodes may report anything in it.
 class WebSwarmPresenterTest < Skep::TestCase
   Sample = Skep::Control::ProcessSampler::Sample
 

@@ -30,17 +30,17 @@ class MapInlineExecutorTest < Skep::TestCase
 
     test "raises a hook's #{error.name || "Exception"}, and starts no item after it" do
       %i[start finish].each do |broken|
-        told = []
+        calls = []
         hooks = %i[start finish].to_h do |hook|
           [hook, lambda { |item, *|
-            told << hook
+            calls << hook
             raise error if hook == broken && item == 4
           }]
         end
-        assert_raises(error) { Skep.map(1..40, in_threads: 4, **hooks) { told.size } }
-        calls = told.size
-        assert_equal broken, told.last
-        assert_operator calls, :<, 80
+        assert_raises(error) { Skep.map(1..40, in_threads: 4, **hooks) { calls.size } }
+        count = calls.size
+        assert_equal broken, calls.last
+        assert_operator count, :<, 80
       end
     end
   end
@@ -57,7 +57,7 @@ class MapInlineExecutorTest < Skep::TestCase
     assert_match(/The block ended its thread/, error.message)
   end
 
-  test "an Interrupt for the caller reaches it, although a hook has raised" do
+  test "raises an Interrupt in the caller although a hook has raised" do
     program = <<~RUBY
       require "skep"
       Thread.new { Thread.stop }
@@ -87,9 +87,9 @@ class MapInlineExecutorTest < Skep::TestCase
   test "leaves SKEP_NODE_ID to the process, and numbers its threads by name" do
     was = ENV.fetch("SKEP_NODE_ID", nil)
     ENV["SKEP_NODE_ID"] = "7"
-    told = Skep.map(1..20, in_threads: 3) { [ENV.fetch("SKEP_NODE_ID"), Thread.current.name] }
-    assert_equal ["7"], told.map(&:first).uniq
-    assert_empty told.map(&:last) - %w[skep.map.0 skep.map.1 skep.map.2]
+    facts = Skep.map(1..20, in_threads: 3) { [ENV.fetch("SKEP_NODE_ID"), Thread.current.name] }
+    assert_equal ["7"], facts.map(&:first).uniq
+    assert_empty facts.map(&:last) - %w[skep.map.0 skep.map.1 skep.map.2]
   ensure
     ENV["SKEP_NODE_ID"] = was
   end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Lets so many nodes wait until all of them are at it.
+# Blocks each of so many nodes until all of them have arrived.
 #
 #   gates = Gates.new(3)
 #   Skep.map([0, 1, 2], nodes: 3) { |place| gates.meet(place) }
@@ -10,7 +10,7 @@ class Gates
     @pipes = Array.new(count) { IO.pipe }
   end
 
-  # Opens that gate, and passes all, leaving them open.
+  # Opens the gate of this number, then waits for all gates, and leaves them open.
   def meet(place)
     @pipes[place].last.write(".")
     @pipes.each do |reader, writer|

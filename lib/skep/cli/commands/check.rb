@@ -18,11 +18,22 @@ module Skep
           require "skep"
           file = swarm_file
           reject_extra_arguments!
-          plain = Swarm::Definition::Loader.new(file).swarm.__to_plain
+          swarm = Swarm::Definition::Loader.new(file).swarm
+          plain = swarm.__to_plain
           given = plain["options"].merge(Swarm::Definition::EnvironmentOptions.read)
           config = Swarm::Definition::Config.new(plain["name"], given, tasks: plain["tasks"])
           report(file, config, [*config.errors, *missing_gems(config)],
-                 [*config.warnings, *misspelt(plain["events"])])
+                 [*config.warnings, *misspelt(plain["events"])]) { memberships(swarm, config) }
+        end
+
+        # A sentence for each Kafka source.
+        def memberships(swarm, config)
+          ids = config.placement.each_index.group_by { |id| config.placement[id] }
+          swarm.tasks.each_with_index.filter_map do |task, index|
+            next unless ids.key?(index) && task.source.respond_to?(:__membership)
+
+            task.source.__membership(config.name, ids[index])
+          end
         end
 
         # Gems that options need.
@@ -50,6 +61,7 @@ module Skep
 
           nodes = UI::Humanize.counted(config.placement.size, "node")
           out.puts("#{file}: swarm #{config.name}, #{nodes}, good to run")
+          yield.each { |sentence| out.puts("  #{sentence}") }
           0
         end
       end

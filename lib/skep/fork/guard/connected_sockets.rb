@@ -30,7 +30,7 @@ module Skep
 
         private
 
-        # A note only: mostly both ends are in this process, but the kernel does not tell.
+        # A note only: mostly both ends are in this process, but the kernel does not show it.
         def pair(pairs)
           return [] if pairs.empty?
 

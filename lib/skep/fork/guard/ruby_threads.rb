@@ -49,8 +49,9 @@ module Skep
         def origin(thread)
           return "the main thread" if thread == Thread.main
 
-          told = text(INSPECT.bind_call(thread))
-          place = told[/\A#<[^ @]+(?:@#{Regexp.escape(name(thread).to_s)})? (.+:\d+) \w+>\z/m, 1]
+          description = text(INSPECT.bind_call(thread))
+          named = "(?:@#{Regexp.escape(name(thread).to_s)})?"
+          place = description[/\A#<[^ @]+#{named} (.+:\d+) \w+>\z/m, 1]
           place ? "started at #{place}" : "started in C"
         end
 

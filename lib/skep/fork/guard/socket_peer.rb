@@ -3,7 +3,7 @@
 module Skep
   module Fork
     module Guard
-      # The other end of a connected socket of this process, as getpeername(2) tells it.
+      # The other end of a connected socket of this process, as getpeername(2) returns it.
       #
       #   peer = SocketPeer.of(7)   # nil for one that isn't connected, and for other families
       #   peer.family               # => "TCP", "UDP" or "UNIX"

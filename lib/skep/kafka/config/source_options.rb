@@ -85,6 +85,13 @@ module Skep
             **names.to_h { |name| [name, shown(public_send(name))] } }
         end
 
+        # Returns librdkafka's settings of the group member in the swarm's node with that id.
+        def member_settings(swarm, id, nameless: false)
+          settings.consumer("#{swarm}-#{Socket.gethostname}", id,
+                            group:, nameless:, commit_interval:, stall_timeout:,
+                            patterns: patterns?)
+        end
+
         # Returns a copy without a minimum time before dead-lettering, for tests.
         def timeless = dup.tap { |copy| copy.instance_variable_set(:@retry_for, nil) }.freeze
 

@@ -233,7 +233,7 @@ module Skep
         # librdkafka commits nothing any more after a fatal error.
         def fatal_error(event)
           error = @consumer.fatal || FatalClientError.new(code: event.name, text: event.text)
-          without_partitions = @rebalance_listener.lost?
+          without_partitions = @rebalance_listener.without_partitions?
           @rebalance_listener.partitions_lost
           raise error unless without_partitions && error.is_a?(InstanceIdTaken)
 
@@ -245,9 +245,9 @@ module Skep
         # A group that rebalances refuses commits, and so does a broker that is no longer its
         # coordinator. Events are handled meanwhile, so that this member joins the next generation.
         def commit_settled
-          deadline = OS.now + COMMIT_SECONDS
+          deadline = OS.now + [COMMIT_SECONDS, *@node.time_left&./(3)].min
           Kernel.loop do
-            code = @rebalance_listener.try_commit
+            code = @rebalance_listener.try_commit(deadline)
             left = deadline - OS.now
             return code unless UNSETTLED.include?(code) && left.positive?
 

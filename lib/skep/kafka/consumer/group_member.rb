@@ -26,13 +26,14 @@ module Skep
             DatabaseOffsets.check if options.offsets == :database
             report = Metrics::EventReporter.new(node, options.settings)
             stall_detector = StallMonitor.detector(options)
-            membership, metrics = :configured
-            while membership
+            join_as = :configured
+            metrics = nil
+            while join_as
               member = new(options:, node:, handler:, report:, stall_detector:,
-                           former_metrics: metrics, dynamic: membership == :dynamic)
-              membership = member.run
+                           former_metrics: metrics, dynamic: join_as == :dynamic)
+              join_as = member.run
               metrics = member.metrics || metrics
-              membership = nil if node.stopping?
+              join_as = nil if node.stopping?
             end
           end
 
@@ -113,11 +114,7 @@ module Skep
         end
 
         def settings
-          @options.settings.consumer("#{@node.swarm}-#{Socket.gethostname}", @node.id,
-                                       group: @options.group, nameless: @dynamic,
-                                       commit_interval: @options.commit_interval,
-                                       stall_timeout: @options.stall_timeout,
-                                       patterns: @options.patterns?)
+          @options.member_settings(@node.swarm, @node.id, nameless: @dynamic)
         end
 
         def set_up

@@ -14,7 +14,7 @@
 #   listener.try_commit                  # what is done, once; => an error code
 #   listener.committed(code)             # reports a commit that failed
 #   listener.close                       # no handler runs any more
-#   listener.joined?; listener.lost?
+#   listener.joined?; listener.without_partitions?
 module Skep
   module Kafka
     class Consumer
@@ -40,7 +40,7 @@ module Skep
         def joined? = @joined ? true : false
 
         # Returns true if this member lost its partitions, and had no assignment since.
-        def lost? = @lost ? true : false
+        def without_partitions? = @lost ? true : false
 
         # Connects each partition's queue to the scheduler before the assignment, so that no message
         # goes to the consumer's own queue. A partition begins at the group's committed offset, also
@@ -123,8 +123,9 @@ module Skep
           done.any? && committed(commit_while_away(done)) && !@consumer.lost?
         end
 
-        def try_commit
-          @consumer.commit(@scheduler.certain, COMMIT_SECONDS)
+        # Waits for the answer until the deadline, but a second at least.
+        def try_commit(deadline)
+          @consumer.commit(@scheduler.certain, (deadline - OS.now).clamp(1.0, COMMIT_SECONDS))
         end
 
         # Returns true if the code is that of a successful commit; reports any other.

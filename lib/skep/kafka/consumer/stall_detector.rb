@@ -8,7 +8,7 @@
 #   detector = StallDetector.new(60, join_timeout: 360, start: :beginning)
 #   detector.observe({ ["orders", 3] => 42 }, assigned, now)   # each waits for messages from there
 #   detector.unobserved(now)                       # it isn't known which do
-#   detector.unmoved                               # => [["orders", 3]]: ask where these end
+#   detector.waiting                               # => [["orders", 3]]: ask where these end
 #   detector.stalls({ ["orders", 3] => 50 }, now)  # => [Stall]: 8 messages for 60 seconds
 #   detector.tried(stall, now)                     # its cure was carried out
 #   detector.fetched(["orders", 3], 50, now)       # what is before 50 holds no messages
@@ -70,8 +70,8 @@ module Skep
           @observed_at = now
         end
 
-        # The partitions that wait for messages, and haven't moved since the last observation.
-        def unmoved = @watches.keys
+        # The partitions that waited for messages at the last observation.
+        def waiting = @watches.keys
 
         # ends: topic and partition => its end, of partitions whose brokers have answered. A
         # partition without an answer isn't stalled: its broker is away.

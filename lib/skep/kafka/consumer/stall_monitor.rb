@@ -110,7 +110,7 @@ module Skep
           observe(now)
           report_ended
           forget_request if @asked_at && now - @asked_at > @late
-          keys = @detector.unmoved.select { |key| leader_up?(*key) }
+          keys = @detector.waiting.select { |key| leader_up?(*key) }
           return if @asked_at || keys.empty?
 
           @asked_at = now

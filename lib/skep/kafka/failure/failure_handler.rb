@@ -58,7 +58,7 @@ module Skep
           failures = item.failures # before split_failed_key, which may begin a new FailureCount
           known = !at.nil? || item.batch.size == 1
           item.split_failed_key(at, wait: batch.first_offset == at)
-          return try_again(item, error, failures) unless last_try?(item, error)
+          return try_again(item, error, failures) unless tried_enough?(item, error)
 
           give_up(item, error, failures, known:)
         end
@@ -154,9 +154,9 @@ module Skep
           item.batch&.__reset_strings
         end
 
-        # Returns true if the batch isn't tried as a whole again. An error that only the cluster
-        # causes is retried forever.
-        def last_try?(item, error)
+        # Returns true if the batch isn't tried as a whole again, but split, dead-lettered or
+        # paused. An error that only the cluster causes is retried forever.
+        def tried_enough?(item, error)
           return false if error.is_a?(OutputFailed) && error.passing?
 
           case verdict(error)
@@ -179,7 +179,7 @@ module Skep
         # Returns true if the message is bad: others succeeded meanwhile, or it failed for
         # `retry_for:` seconds.
         def spent?(failures)
-          failures.alone >= [@options.max_attempts - 1, 1].max ||
+          failures.own_failures >= [@options.max_attempts - 1, 1].max ||
             OS.now - failures.since >= @options.retry_for.to_f
         end
 
@@ -208,8 +208,8 @@ module Skep
         def back_off(item, failures)
           now = OS.now
           lasted = now - failures.outage_since
-          if failures.alone.positive?
-            seconds = @backoff.seconds([failures.number, failures.alone + 1].min)
+          if failures.own_failures.positive?
+            seconds = @backoff.seconds([failures.number, failures.own_failures + 1].min)
           elsif lasted < RetryBackoff::OUTAGE_LIMIT
             seconds = @backoff.seconds(failures.number, limit: RetryBackoff::OUTAGE_LIMIT)
           else
@@ -267,7 +267,7 @@ module Skep
       #   failures.add(41, OS.now)   # the handler raised at offset 41; nil: it isn't known where
       #   failures.count             # => 1, failures of the batch
       #   failures.number            # => 1, failures in a row of that message
-      #   failures.alone             # => 0, failures after others of the partition had succeeded
+      #   failures.own_failures      # => 0, failures after others of the partition had succeeded
       #   failures.since             # => when it failed first, in monotonic seconds
       #   failures.outage_since      # => since when nothing of the partition has succeeded
       #
@@ -276,20 +276,20 @@ module Skep
       #
       # The other messages of the partition show whether the message is bad, or a dependency of its
       # handler is unavailable. If one of them was tried, and succeeded, after the first failure and
-      # before a try, that try counts against the message (`alone`).
+      # before a try, that try counts against the message (`own_failures`).
       #
       # Parts of a batch inherit `outage_since`, even those that have not failed themselves: how
       # long a dependency is unavailable doesn't depend on how a batch is split.
       class FailureCount
         attr_reader :count # of the batch
         attr_reader :number # in a row of the message that failed last
-        attr_reader :alone # failures after others of the partition had succeeded
+        attr_reader :own_failures # failures after others of the partition had succeeded
         attr_reader :since # monotonic seconds
         attr_reader :outage_since # monotonic seconds
 
         # since: when the batch failed first of which this one is a part.
         def initialize(since: nil, outage_since: nil)
-          @count = @number = @alone = 0
+          @count = @number = @own_failures = 0
           @since = since
           @outage_since = outage_since
         end
@@ -304,13 +304,13 @@ module Skep
           @since ||= now
           @outage_since ||= now
           @count += 1
-          @alone += 1 if @others
+          @own_failures += 1 if @others
           @number = offset == @offset ? @number + 1 : 1
           @offset = offset
         end
 
         def inspect
-          "#<Skep::Kafka::Failure::FailureCount count=#{count} alone=#{alone}>"
+          "#<Skep::Kafka::Failure::FailureCount count=#{count} own_failures=#{own_failures}>"
         end
       end
 

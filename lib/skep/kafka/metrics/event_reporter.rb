@@ -13,9 +13,11 @@ module Skep
       class EventReporter
         QUIET = 60.0 # seconds in which repetitions are only counted
         MAX_REMEMBERED = 1_000 # different errors
+        # Events that concern the messages of one partition: repeated ones are counted for each.
+        BY_PARTITION = %i[kafka_unreadable kafka_backpressure not_dead_lettered].freeze
         ALSO_ERRORS = %w[FAIL ERROR].freeze # facilities of log lines that are error events as well
         LEVELS = %i[error error error error warn info info debug].freeze # of syslog's 0 to 7
-        private_constant :MAX_REMEMBERED, :ALSO_ERRORS, :LEVELS
+        private_constant :MAX_REMEMBERED, :BY_PARTITION, :ALSO_ERRORS, :LEVELS
 
         # Returns the class and message of an exception in UTF-8, without the lines of source that
         # Ruby 3.1 adds to a NameError's. The user's exception may have a message in any encoding,
@@ -51,7 +53,8 @@ module Skep
         end
 
         def problem(code, text, name: :kafka_error, level: :error, **facts)
-          repeated = rate_limited([name, code, text.gsub(/\d+/, "#")]) or return
+          place = facts.values_at(:topic, :partition) if BY_PARTITION.include?(name)
+          repeated = rate_limited([name, code, text.gsub(/\d+/, "#"), *place]) or return
           event(name, level:, code:, error: clean(text), **facts, **repeated)
         end
 

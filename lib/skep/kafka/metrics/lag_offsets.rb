@@ -14,7 +14,8 @@
 # The end is the high watermark that librdkafka has cached from the last fetch, without a request.
 # But nothing is fetched for hours while enough of a partition is queued here: an end offset that
 # hasn't moved for a while, with unfinished messages before it, is requested, ever more seldom while
-# it doesn't move.
+# it doesn't move. The ends of partitions that are caught up come from Consumer::StallMonitor, which
+# asks for them every half `stall_timeout`, and every 30 s at least.
 #
 # The start is the committed offset, or where auto.offset.reset begins. It is requested, once, if no
 # batch of the partition has begun after a second: its messages wait for a free thread, or there are

@@ -44,6 +44,7 @@ module Skep
         attr_writer :in_doubt
         attr_reader :user_state # Batch#state
         attr_accessor :database_offset # the next offset in the database; nil: not known yet
+        attr_accessor :left_offset # from which it went back to that one; nil: it didn't
         attr_reader :last_success # when the last try that succeeded began
 
         # seeking: called with topic, number and place, seeks there and returns the offset.

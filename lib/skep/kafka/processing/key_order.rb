@@ -23,7 +23,7 @@ module Skep
           @tracker = KeyOffsetTracker.new
           @fresh = {}     # key => messages, of keys that no work item has
           @waited = {}    # the same, of keys whose messages have waited for a work item
-          @in_flight = {} # key => messages that wait for the work item with that key
+          @busy = {}      # key => messages that wait for the work item with that key
           @count = 0      # of messages in the first two
         end
 
@@ -81,7 +81,7 @@ module Skep
 
         def release(item)
           item.keys.each_value do |key|
-            waiting = @in_flight.delete(key) or next
+            waiting = @busy.delete(key) or next
             next if waiting.empty?
 
             @waited[key] = waiting
@@ -93,7 +93,7 @@ module Skep
         # they are taken from here on.
         def take_until(offset, item)
           @tracker.ignore(item.offsets)
-          @in_flight.each_value { |all| all.reject! { |message| message.offset >= offset } }
+          @busy.each_value { |all| all.reject! { |message| message.offset >= offset } }
           [@fresh, @waited].each { |waiting| drop_from(waiting, offset) }
           @count = [@fresh, @waited].sum { |waiting| waiting.each_value.sum(&:size) }
         end
@@ -103,7 +103,7 @@ module Skep
 
         def inspect
           "#<Skep::Kafka::Processing::KeyOrder #{position} waiting=#{@count} " \
-            "keys_in_flight=#{@in_flight.size}>"
+            "busy_keys=#{@busy.size}>"
         end
 
         private
@@ -116,7 +116,7 @@ module Skep
         def full? = @tracker.ahead >= @max_out_of_order || @tracker.bytes >= BYTES
 
         def wait(key, message)
-          return @in_flight[key] << message if @in_flight.key?(key)
+          return @busy[key] << message if @busy.key?(key)
 
           @count += 1
           (@waited[key] || (@fresh[key] ||= [])) << message
@@ -127,7 +127,7 @@ module Skep
           key, waiting = (@waited.empty? ? @fresh : @waited).shift
           @count -= waiting.size
           some = waiting.shift(most)
-          @in_flight[key] = waiting
+          @busy[key] = waiting
           some.each { |message| taken[message] = key }
         end
       end

@@ -21,11 +21,11 @@ module Skep
         REPORT_AFTER = 10.0 # seconds of init_transactions after which the wait is reported
         TIMEOUT_MS = 60_000 # librdkafka's default of transaction.timeout.ms
         CLOSE_SECONDS = 60 # that librdkafka may take to close a client
-        GENERATED_ID = /\A.*-\d+-\d+/
+        SUFFIX = /-\h{8}\z/ # of an id that another process had taken
         TAKEN = "another process uses this transactional.id"
         CHECK_NAMES = "Check that no two swarms on this host have the same name, or the same " \
                       "transactional option"
-        private_constant :REPORT_AFTER, :TIMEOUT_MS, :CLOSE_SECONDS, :GENERATED_ID, :TAKEN,
+        private_constant :REPORT_AFTER, :TIMEOUT_MS, :CLOSE_SECONDS, :SUFFIX, :TAKEN,
                          :CHECK_NAMES
 
         def initialize(renewable_producer, node, consumer:, report:, options:, id:)
@@ -180,7 +180,7 @@ module Skep
           timed_out = seconds >= @limit
           return TransactionTimedOut.new(seconds: seconds.round(1), limit: @limit) if timed_out
 
-          taken, @id = @id, "#{@id[GENERATED_ID]}-#{Random.bytes(4).unpack1("H*")}"
+          taken, @id = @id, "#{@id.sub(SUFFIX, "")}-#{Random.bytes(4).unpack1("H*")}"
           discard
           @renewable_producer.rename(@id)
           @report.event(:kafka_transactional_id_taken, level: :warn, transactional_id: taken,

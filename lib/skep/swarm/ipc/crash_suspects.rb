@@ -9,7 +9,7 @@
 #   suspects.clear([["orders/0/17-42", 25]])   # it is done: nothing is wrong with it
 #   suspects.learn(charged.map(&:to_plain))    # in a node, from the supervisor's message
 #
-# A crash with one item in flight says more than a crash with several: both are counted. It keeps
+# A crash with one item in flight proves more than a crash with several: both are counted. It keeps
 # MOST items, those with most crashes, for SECONDS after their last crash. Other threads that read
 # see all of a change or nothing of it.
 module Skep

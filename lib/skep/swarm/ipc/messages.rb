@@ -10,8 +10,8 @@ require "delegate"
 #                                         # ArgumentError, whose backtrace begins at the caller
 #   Messages.whole(3, "processed takes")      # the same for what a node writes to the page
 #
-# The receiver checks every message before anything acts on it or keeps it. What a user's code says
-# through `node` is checked there, too, so that a wrong value raises in the user's own line.
+# The receiver checks every message before anything acts on it or keeps it. What a user's code
+# passes to `node` is checked there, too, so that a wrong value raises in the user's own line.
 #
 # Text is made valid UTF-8 and cut at 16 KiB, facts become plain data (PlainData). A field that
 # isn't in the table is left out. A type that isn't in the table is invalid.

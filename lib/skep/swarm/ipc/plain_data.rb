@@ -320,7 +320,7 @@ module Skep
           SUSPECT_LIST = new("an Array of suspects") do |value|
             list(value, SUSPECTS) { |one| suspect(one) }
           end
-          # What the supervisor says itself is plain and within its bounds already.
+          # The supervisor's own fields are plain data and within the bounds already.
           HASH = new("a Hash") { |value| value.is_a?(Hash) ? value : WRONG }
         end
       end

@@ -257,7 +257,7 @@ module Skep
       #   policy.decide(Facts.new(uss_min: 100 << 20, uss_max: 300 << 20, rate: 0.0, ready_at: 10.0,
       #                           measurable_at: 0.0), 70.0)
       #   # => 6.0: within the limit, look again in 6 s
-      #   # => :measure: the bounds don't tell, the node must count its private pages
+      #   # => :measure: the bounds don't suffice, the node must count its private pages
       #   # => :replace: over the limit; :stop: so far over it that no successor can boot in time
       #
       # Cheap readings bound the USS from both sides (Statm, NodeMemory), and mostly that is enough.

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# What nodes say over their channels, handed on to the component that it concerns.
+# Passes each message from a node's channel to the component that it concerns.
 #
 #   messages = NodeMessages.new(pool, exits, loop:, events:)
 #   node.listens_to(messages.connect(node, channel))
 #
-# What a node says is checked (IPC::Messages) before it comes here. A node can't pass for another
-# one or for the supervisor, and nothing that it says harms them.
+# Each message is checked (IPC::Messages) before it comes here. A node can't pretend to be another
+# node or the supervisor, and no message harms them.
 module Skep
   class Swarm
     module Nodes
@@ -103,8 +103,9 @@ module Skep
         def failed(node, frame)
           node.slot.failure = frame["sentence"]
           # A successor's refusal is its replacement's failure: the slot has a node that works.
-          node.slot.refusal = frame["sentence"] if frame["refused"] && node == node.slot.node
-          node.slot.refusal_code = frame["exit_code"]
+          if frame["refused"] && node == node.slot.node
+            node.slot.refusal, node.slot.refusal_code = frame["sentence"], frame["exit_code"]
+          end
           @events.publish(:node_failed, node, level: :error, error: frame["sentence"],
                                               backtrace: frame["backtrace"])
         end

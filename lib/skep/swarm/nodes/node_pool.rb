@@ -173,7 +173,7 @@ module Skep
           node.forked(pid, pidfd)
           node.when_killed { |killed| @exits.expect_exit(killed) }
           @events.publish(:node_forked, node)
-          node.channel.listen # not before: what it says must find a node with a pid
+          node.channel.listen # not before: its messages need a node with a pid
           admit(node)
           @exits.follow(node) if node.live? && pidfd&.watchable?
         end

@@ -40,7 +40,7 @@ module Skep
         attr_reader :channel
         attr_reader :pid
         attr_reader :pidfd
-        attr_reader :work # what its source tells of it
+        attr_reader :work # what its source reports
         attr_reader :work_bytes # what that takes as JSON
         attr_reader :reason # why it is ended
         attr_reader :exit_status # how it has ended

@@ -190,7 +190,8 @@ module Skep
             deaths: deaths.counts,
             crash_loop: looping?, last_exit: exit_facts,
             memory:, beat_age:, unhealthy:, last_hang: hang_facts,
-            work: { "done" => done, **(node&.work || @last_work || {}) } } # it may tell its own
+            # A source may report a `done` of its own.
+            work: { "done" => done, **(node&.work || @last_work || {}) } }
         end
 
         def inspect = "#<#{self.class} #{label} #{state}>"

@@ -32,7 +32,11 @@ module Skep
           @subscribed = AroundHandler.subscribed?
         end
 
-        def call(batch, node)
+        # A call with other arguments has no batch: an embedded server is being configured.
+        def call(*arguments)
+          return @handler.call(*arguments) unless arguments.size == 2
+
+          batch, node = arguments
           return surround(0, batch, node) unless @subscribed
 
           ::ActiveSupport::Notifications.instrument(NOTIFICATION, payload(batch, node)) do

@@ -3,9 +3,9 @@
 module Skep
   class Web
     module Auth
-      # Decides who may look at the page and who may act. Without a password everybody may look, and
-      # the block of the mounting application says who may act. With a password, only its user may
-      # look and act.
+      # Decides which visitors may read the page, and which may act. Without a password all may
+      # read, and the block of the mounting application decides which may act. With a password, only
+      # its user may do either.
       #
       #   authentication = Authentication.for(secret: nil, user: "ada", password: "…")
       #   session = authentication.session(request)

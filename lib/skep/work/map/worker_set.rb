@@ -100,7 +100,7 @@ module Skep
           close
         end
 
-        # @forking tells close_in_child that the child is a worker of this set.
+        # @forking shows close_in_child that the child is a worker of this set.
         def start(worker)
           @forking = Thread.current
           worker.start { |socket| yield worker.number, @counters, socket }

@@ -2,17 +2,16 @@
 
 require "tmpdir"
 
-# Makes the brokers of the scenarios start faster. Most of a start is the JVM loading and compiling
-# Kafka's classes; an archive of these classes (Java's class data sharing) and the quick compiler
-# alone take 40% of the processor time of a plain start.
+# Makes the scenarios' brokers start faster. A broker's start mostly loads and compiles Kafka's
+# classes. An archive of these classes (Java's class data sharing) and the C1 compiler alone reduce
+# its processor time to 40%.
 #
-#   ClassArchive.during(program) { … }   # brokers that start meanwhile, in any process, use it
+#   ClassArchive.during(program) { … }   # brokers started meanwhile, in any process, use it
 #
-# The archive is made by one broker that is started and stopped. If that fails, brokers start
-# without it.
+# One broker starts and stops to write the archive. If that fails, brokers start without it.
 module ClassArchive
   QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-  VARIABLE = "JAVA_TOOL_OPTIONS" # every JVM reads it
+  VARIABLE = "JAVA_TOOL_OPTIONS" # read by every JVM
   private_constant :QUICK, :VARIABLE
 
   def self.during(program)
@@ -35,7 +34,7 @@ module ClassArchive
     options = { VARIABLE => "#{QUICK} -XX:ArchiveClassesAtExit=#{archive}" }
     log = { out: File.join(directory, "log"), err: %i[child out] }
     system(options, program, "start", broker, port, log)
-    system(program, "stop", broker, log) # the JVM writes the archive as it ends
+    system(program, "stop", broker, log) # the JVM writes the archive at its exit
   end
   private_class_method :make
 end

@@ -4,27 +4,27 @@ require "fileutils"
 require "securerandom"
 require_relative "wire"
 
-# A real Kafka of several brokers, each of them a controller as well: whatever one of them had to do
-# another takes over when it is killed, and what two of three have is safe.
+# A real Kafka cluster of three brokers, with the ids 1, 2 and 3. Each broker is a controller, too.
+# If one broker is killed, the others take over its work: two in-sync replicas are enough.
 #
-#   cluster = Cluster.new(directory)     # Cluster.obstacle says why there can't be one
+#   cluster = Cluster.new(directory)     # Cluster.obstacle returns why the machine can't run one
 #   cluster = Cluster.new(directory, bridge: hosts.address)   # cluster.bridge_address for Hosts
 #   cluster.topic("orders", leader: 1, partitions: 8)
-#   cluster.kill(1)        # SIGKILL; stop(1): as an upgrade does; hang(1), go_on(1)
+#   cluster.kill(1)        # SIGKILL; stop(1): SIGTERM; hang(1): SIGSTOP; resume(1): SIGCONT
 #   cluster.start(1)
-#   cluster.whole?         # has each partition all of its copies, and the leader it is to have?
+#   cluster.healthy?       # all replicas in sync, and each partition's preferred leader leads
 #   cluster.close
 #
-# Kafka's classes are taken from where the program has them that SKEP_KAFKA_BROKER names. Brokers
-# have the ids 1, 2, 3.
+# Kafka's classes are found beside the program that SKEP_KAFKA_BROKER names.
 class Cluster
   PROGRAM = ENV["SKEP_KAFKA_BROKER"]
   BROKERS = 3
   SECONDS = 60
-  # Started often, and little to do: what starts quickly is quick enough.
+  # These options make a broker start faster.
   JAVA = %w[java -Xms128m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1
             -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote].freeze
-  # So that a death is noticed within seconds. (Kafka's: 9000, 2000, 2000, 1000.)
+  # With these timeouts the cluster detects a dead broker within seconds. (Kafka's defaults: 9000,
+  # 2000, 2000, 1000.)
   SETTINGS = {
     "process.roles" => "broker,controller", "controller.listener.names" => "CONTROLLER",
     "listener.security.protocol.map" => "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,BRIDGE:PLAINTEXT",
@@ -32,7 +32,7 @@ class Cluster
     "controller.quorum.fetch.timeout.ms" => 1500, "controller.quorum.election.timeout.ms" => 500,
     "default.replication.factor" => BROKERS, "min.insync.replicas" => 2,
     "unclean.leader.election.enable" => false,
-    "leader.imbalance.check.interval.seconds" => 1, # who has come back leads again
+    "leader.imbalance.check.interval.seconds" => 1, # restores the preferred leader
     "offsets.topic.replication.factor" => BROKERS, "offsets.topic.num.partitions" => 4,
     "transaction.state.log.replication.factor" => BROKERS, "transaction.state.log.min.isr" => 2,
     "transaction.state.log.num.partitions" => 4, "group.initial.rebalance.delay.ms" => 0,
@@ -40,11 +40,11 @@ class Cluster
   }.freeze
 
   class << self
-    # Why there can't be one, in a sentence.
+    # Returns why this machine can't run a cluster, or nil.
     def obstacle
       return "SKEP_KAFKA_BROKER names no program that starts a broker" unless PROGRAM
 
-      "no Kafka's classes lie in libs, beside #{PROGRAM} or above it" unless classes
+      "no libs/kafka_*.jar beside #{PROGRAM}, or in the directory above it" unless classes
     end
 
     def classes
@@ -55,7 +55,7 @@ class Cluster
 
   attr_reader :ids
 
-  # bridge: an address on which brokers listen as well.
+  # bridge: another address on which brokers listen.
   def initialize(directory, bridge: nil)
     @directory = directory
     @bridge = bridge
@@ -64,17 +64,17 @@ class Cluster
     @processes = {}
     configure
     ids.each { |id| launch(id) }
-    await("a cluster of #{BROKERS}") { Wire.partitions(port(ids.first)) && all_there? }
+    await("a cluster of #{BROKERS}") { Wire.partitions(port(ids.first)) && all_answer? }
   end
 
   def address(ids = @ids) = ids.map { |id| "127.0.0.1:#{port(id)}" }.join(",")
   def bridge_address = ids.map { |id| "#{@bridge}:#{@ports[id].last}" }.join(",")
   def port(id) = @ports[id].first
 
-  # With a copy on each broker.
+  # Creates a topic with a replica on each broker.
   def topic(name, leader:, partitions:, **settings)
-    copies = [leader, *(ids - [leader])]
-    Wire.create_topic(port(leader), name, [copies] * partitions, settings.transform_keys(&:to_s))
+    replicas = [leader, *(ids - [leader])]
+    Wire.create_topic(port(leader), name, [replicas] * partitions, settings.transform_keys(&:to_s))
   end
 
   def start(id) = launch(id)
@@ -82,20 +82,20 @@ class Cluster
   def kill(id) = finish(id, :KILL)
   def stop(id) = finish(id, :TERM)
   def hang(id) = @processes[id].signal(:STOP)
-  def go_on(id) = @processes[id].signal(:CONT)
+  def resume(id) = @processes[id].signal(:CONT)
 
-  # What one who is at work says of it.
+  # Returns the metadata of all partitions, from the first broker that answers.
   def partitions = ask { |port| Wire.partitions(port) }
 
-  def whole?
-    all_there? && partitions.all? do |place|
-      place.in_sync.size == place.replicas.size && place.leader == place.replicas.first
+  def healthy?
+    all_answer? && partitions.all? do |one|
+      one.in_sync.size == one.replicas.size && one.leader == one.replicas.first
     end
   end
 
   def await(what, seconds: SECONDS)
     deadline = Skep::OS.now + seconds
-    until answered { yield }
+    until nil_without_answer { yield }
       raise Scenario::Failed, "no #{what} within #{seconds} s" if Skep::OS.now > deadline
 
       IO.select(nil, nil, nil, 0.1)
@@ -106,18 +106,18 @@ class Cluster
 
   private
 
-  # Below those that the kernel gives to whoever connects.
+  # Returns three ports for each broker, below the kernel's range of ephemeral ports.
   def free_ports
     first = Random.rand(10_000..32_000)
     numbers = (first...first + (BROKERS * 3)).each do |one|
       TCPServer.new("127.0.0.1", one).close
     end
     ids.zip(numbers.each_slice(3)).to_h
-  rescue Errno::EADDRINUSE # by somebody else
+  rescue Errno::EADDRINUSE
     retry
   end
 
-  # One is made by Kafka's tool, the others after its likeness.
+  # Kafka's tool formats the first broker's directory. The others are copies with their own ids.
   def configure
     ids.each { |id| FileUtils.mkdir_p("#{place(id)}/data") }
     ids.each { |id| File.write("#{place(id)}/properties", properties(id)) }
@@ -163,20 +163,20 @@ class Cluster
     pidfd&.close
   end
 
-  # Each of them, as each tells itself.
-  def all_there? = ids.all? { |id| @processes[id] && Wire.partitions(port(id)) }
+  # Returns true if each broker answers a metadata request.
+  def all_answer? = ids.all? { |id| @processes[id] && Wire.partitions(port(id)) }
 
   def ask
     @processes.each_key do |id|
-      found = answered { yield port(id) }
+      found = nil_without_answer { yield port(id) }
       return found if found
     end
     nil
   end
 
-  def answered
+  def nil_without_answer
     yield
-  rescue SystemCallError, EOFError # it has just been started, or killed
+  rescue SystemCallError, EOFError # the broker has just been started, or killed
     nil
   end
 end

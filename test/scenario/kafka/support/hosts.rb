@@ -2,17 +2,17 @@
 
 require "socket"
 
-# Several machines on this one: network namespaces on a bridge, each with a hostname, an address and
-# a cable of its own that can be pulled out. Needs root, and iproute2's ip.
+# Simulates several hosts: network namespaces on a bridge, each with its own hostname, address and
+# link, which can be disconnected. Needs root, and ip of iproute2.
 #
 #   hosts = Hosts.new(2)
-#   hosts.address             # this machine's, as they see it
-#   hosts.under(0)            # the command that runs another one there
-#   hosts.under(0, "web-1")   # under another hostname
-#   hosts.cut(1); hosts.mend(1)
+#   hosts.address             # this machine's address on the bridge
+#   hosts.under(0)            # the command prefix that runs a program on host 0
+#   hosts.under(0, "web-1")   # the same with another hostname
+#   hosts.disconnect(1); hosts.reconnect(1)
 #   hosts.close
 #
-# Why it can't be had is in `Hosts.obstacle`, a sentence.
+# `Hosts.obstacle` returns why this machine can't create them, or nil.
 class Hosts
   class << self
     def obstacle
@@ -36,7 +36,7 @@ class Hosts
 
   def initialize(count)
     @id = Process.pid
-    @net = "198.18.#{@id % 250}" # set aside for tests of networks, RFC 2544
+    @net = "198.18.#{@id % 250}" # reserved for network tests, RFC 2544
     @names = Array.new(count) { |n| "host#{n}-#{@id}" }
     ip "link", "add", bridge, "type", "bridge"
     ip "addr", "add", "#{address}/24", "dev", bridge
@@ -51,9 +51,9 @@ class Hosts
      "hostname #{hostname} && exec \"$@\"", "sh"]
   end
 
-  # No packet goes through, and nobody is told: as behind a switch that has failed.
-  def cut(number) = ip("link", "set", cable(number), "down")
-  def mend(number) = ip("link", "set", cable(number), "up")
+  # Drops all packets and closes no connection, as behind a failed switch.
+  def disconnect(number) = ip("link", "set", link(number), "down")
+  def reconnect(number) = ip("link", "set", link(number), "up")
 
   def close
     names.each { |name| system("ip", "netns", "del", name) }
@@ -63,13 +63,13 @@ class Hosts
   private
 
   def bridge = "skb#{@id}"
-  def cable(number) = "sk#{@id}.#{number}"
+  def link(number) = "sk#{@id}.#{number}"
 
   def build(number)
     name = names[number]
     ip "netns", "add", name
-    ip "link", "add", cable(number), "type", "veth", "peer", "name", "eth0", "netns", name
-    ip "link", "set", cable(number), "master", bridge, "up"
+    ip "link", "add", link(number), "type", "veth", "peer", "name", "eth0", "netns", name
+    ip "link", "set", link(number), "master", bridge, "up"
     ip "-n", name, "addr", "add", "#{@net}.#{number + 2}/24", "dev", "eth0"
     %w[lo eth0].each { |device| ip "-n", name, "link", "set", device, "up" }
   end

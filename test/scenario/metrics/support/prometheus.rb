@@ -5,14 +5,14 @@ require "json"
 require "net/http"
 require "open3"
 
-# A Prometheus of Debian's in a directory of its own, on a port of the loopback, asked every 200 ms;
-# and its promtool. Where it isn't installed it is taken from Debian's package, unpacked under tmp/:
-# installed it would be started for the whole machine.
+# Debian's Prometheus in a separate directory, on a loopback port, scraping every 200 ms; and its
+# promtool. If it isn't installed, Debian's package is unpacked under tmp/: the installed package
+# would start a service for the whole machine.
 #
-#   Prometheus.here?                     # can it be had?
-#   Prometheus.complaint(text)           # => nil: promtool accepts these metrics
+#   Prometheus.here?                     # is it installed, or can it be downloaded?
+#   Prometheus.faults(text)              # => nil if promtool accepts these metrics, else its output
 #   prometheus = Prometheus.start(directory, "127.0.0.1:9394")
-#   prometheus.ask("skep_nodes")         # => [{ "metric" => {…}, "value" => [time, "2"] }, …]
+#   prometheus.query("skep_nodes")       # => [{ "metric" => {…}, "value" => [time, "2"] }, …]
 #   prometheus.stop
 class Prometheus
   UNPACKED = File.expand_path("../../../../tmp/prometheus", __dir__)
@@ -21,9 +21,9 @@ class Prometheus
   class << self
     def here? = !program("prometheus").nil?
 
-    def complaint(text)
-      said, status = Open3.capture2e(program("promtool"), "check", "metrics", stdin_data: text)
-      said unless status.success? && said.empty?
+    def faults(text)
+      output, status = Open3.capture2e(program("promtool"), "check", "metrics", stdin_data: text)
+      output unless status.success? && output.empty?
     end
 
     def start(...) = new(...)
@@ -56,18 +56,18 @@ class Prometheus
     @pidfd = Skep.pidfd(Process.spawn(*command, out: @log, err: @log))
   end
 
-  # Waits until there is an answer that the block likes.
+  # Waits until the block returns true for the result.
   def await(query)
     deadline = Skep::OS.now + SECONDS
-    until (result = ask(query)) && yield(result)
+    until (result = self.query(query)) && yield(result)
       late = Skep::OS.now > deadline || @pidfd.wait(timeout: 0.1)
       raise Scenario::Failed, "#{query} is #{result}; #{File.readlines(@log).last(5)}" if late
     end
     result
   end
 
-  # nil: it doesn't answer yet.
-  def ask(query)
+  # Returns nil while it doesn't answer yet.
+  def query(query)
     uri = URI("http://127.0.0.1:#{@port}/api/v1/query?#{URI.encode_www_form(query:)}")
     JSON.parse(Net::HTTP.get(uri)).dig("data", "result")
   rescue Errno::ECONNREFUSED, Errno::ECONNRESET, EOFError, JSON::ParserError # it is starting

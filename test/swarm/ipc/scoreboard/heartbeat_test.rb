@@ -15,10 +15,10 @@ class HeartbeatTest < Skep::TestCase
     @page = Skep::OS::SharedPage.create(layout.total)
     @scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, layout)
     @known = Node.new(1, 0.0)
-    @told = []
+    @messages = []
     @node = Swarm::Node.new(id: 0, page_index: 1, swarm: "a", mold: 0, page: @page, layout:,
                             beat_every: 1_000.0, # no second beat is sent within a test
-                            report: ->(type, facts) { @told << [type, facts] })
+                            report: ->(type, facts) { @messages << [type, facts] })
   end
 
   def teardown
@@ -27,28 +27,28 @@ class HeartbeatTest < Skep::TestCase
     super
   end
 
-  test "beats for the node" do
+  test "node.beat updates the node's own heartbeat" do
     was = own.at
     @node.beat
     assert_operator own.at, :>, was
   end
 
-  test "says nothing of worker threads with nothing in hand" do
+  test "omits worker threads with nothing in flight" do
     @node.thread(2).beat
     assert_equal [0], @scoreboard.of(@known).map(&:thread)
   end
 
-  test "says of a worker thread since when it has something in hand" do
+  test "includes a worker thread from the moment that its item is in flight" do
     began = Skep::OS.now
     @node.thread(2).in_flight("a job")
-    sign = @scoreboard.of(@known).last
-    assert_equal 2, sign.thread
-    assert_operator sign.at, :>=, began
+    status = @scoreboard.of(@known).last
+    assert_equal 2, status.thread
+    assert_operator status.at, :>=, began
     @node.thread(2).in_flight(nil)
     assert_equal [0], @scoreboard.of(@known).map(&:thread)
   end
 
-  test "tells which part of what is in hand was given out, until it is something else" do
+  test "returns the current part of each item in flight, until the next item" do
     @node.in_flight("a batch")
     assert_equal [["a batch", nil]], @scoreboard.held(@known)
     was = own.at
@@ -59,7 +59,7 @@ class HeartbeatTest < Skep::TestCase
     assert_equal ["a batch at 0", "b at #{2**40}"], @scoreboard.in_flight(@known)
     @node.thread(2).in_flight("c")
     assert_equal [["a batch", 0], ["c", nil]], @scoreboard.held(@known)
-    @node.current_item(5) # this thread's, and so its heartbeat's
+    @node.current_item(5) # this thread holds item "c", so its heartbeat gets the part
     assert_equal [["a batch", 0], ["c", 5]], @scoreboard.held(@known)
     @node.in_flight("another")
     assert_equal [["another", nil], ["c", 5]], @scoreboard.held(@known)
@@ -67,8 +67,8 @@ class HeartbeatTest < Skep::TestCase
     @node.thread(2).in_flight(nil)
   end
 
-  test "tells C which words its thread writes" do
-    skip "a fallback's page is no memory" unless Skep::OS::SharedPage.native?
+  test "gives C code the address of its thread's cell and the words to write" do
+    skip "the fallback's page has no address" unless Skep::OS::SharedPage.native?
     [[@node, 4], [@node.thread(2), 6]].each do |node, cell|
       address, at, ill = node.__spot
       assert_equal @page.address(cell), address
@@ -78,7 +78,7 @@ class HeartbeatTest < Skep::TestCase
     end
   end
 
-  test "beats for its thread alone, through the thread's object and through the node" do
+  test "on a worker thread both its object and node.beat beat for that thread" do
     @node.thread(2).in_flight("a job")
     was = @scoreboard.of(@known).map(&:at)
     @node.beat
@@ -90,7 +90,7 @@ class HeartbeatTest < Skep::TestCase
     @node.thread(2).in_flight(nil)
   end
 
-  test "beats for the node from every other thread" do
+  test "on any other thread node.beat beats for the node" do
     @node.thread(2).in_flight("a job")
     was = @scoreboard.of(@known).map(&:at)
     Thread.new { @node.beat }.join
@@ -99,25 +99,25 @@ class HeartbeatTest < Skep::TestCase
     assert_equal was.last, now.last
   end
 
-  test "beats for its thread from a thread of the handler's" do
+  test "a worker thread's object beats for it from a thread that the handler starts" do
     context = @node.thread(3).tap { |each| each.in_flight("a job") }
     was = @scoreboard.of(@known).last.at
     Thread.new { context.beat }.join
     assert_operator @scoreboard.of(@known).last.at, :>, was
   end
 
-  test "lets a dispatcher name what others have in hand without a duty of its own" do
+  test "in_flight(thread:) sets another thread's item, and no heartbeat is due for it" do
     @node.in_flight("for 2", thread: 2)
     assert_equal ["for 2"], @scoreboard.in_flight(@known)
     assert_equal [0], @scoreboard.of(@known).map(&:thread)
   end
 
-  test "tells what the thread in question has in hand first" do
+  test "returns the item in flight of the given thread first" do
     [1, 3].each { |thread| Thread.new { @node.thread(thread).in_flight("job #{thread}") }.join }
     assert_equal ["job 3", "job 1"], @scoreboard.in_flight(@known, 3)
   end
 
-  test "busy extends the deadline of its own thread alone" do
+  test "busy extends only the deadline of its own thread" do
     @node.thread(1).in_flight("a job")
     @node.thread(1).busy(for: 60) do
       assert_in_delta 0.0, own.busy_until
@@ -126,7 +126,7 @@ class HeartbeatTest < Skep::TestCase
     assert_in_delta 0.0, @scoreboard.of(@known).last.busy_until
   end
 
-  test "is excused as long as the longest declaration, one in the other" do
+  test "the longest of nested busy declarations counts" do
     @node.busy(for: 600) do
       @node.busy(for: 60) { assert_in_delta Skep::OS.now + 600, own.busy_until, 5 }
       assert_in_delta Skep::OS.now + 600, own.busy_until, 5
@@ -134,7 +134,7 @@ class HeartbeatTest < Skep::TestCase
     assert_in_delta 0.0, own.busy_until
   end
 
-  test "replaces a declaration without a block by the next" do
+  test "a busy declaration without a block replaces the previous one" do
     @node.busy(for: 600)
     @node.busy(for: 60)
     assert_in_delta Skep::OS.now + 60, own.busy_until, 5
@@ -142,7 +142,7 @@ class HeartbeatTest < Skep::TestCase
     assert_in_delta 0.0, own.busy_until
   end
 
-  test "is ill until it makes progress, which waiting isn't" do
+  test "an unhealthy node stays unhealthy until it beats; waiting isn't progress" do
     @node.unhealthy!("no database")
     since = @scoreboard.unhealthy_since(@known)
     assert_in_delta Skep::OS.now, since, 5
@@ -152,7 +152,7 @@ class HeartbeatTest < Skep::TestCase
     assert_nil @scoreboard.unhealthy_since(@known)
   end
 
-  test "isn't healed by another thread's progress" do
+  test "progress of other threads doesn't make a thread healthy" do
     @node.thread(1).unhealthy!("no database")
     @node.thread(2).beat
     @node.beat
@@ -161,12 +161,12 @@ class HeartbeatTest < Skep::TestCase
     assert_nil @scoreboard.unhealthy_since(@known)
   end
 
-  test "tells of an illness at once, and then not too often" do
+  test "sends an unhealthy report at once, and limits repeated reports" do
     100.times { @node.unhealthy!("no database") }
     @node.healthy!
     @node.healthy!
-    assert_equal %w[unhealthy healthy], @told.map(&:first)
-    assert_equal "no database", @told.first.last["reason"]
+    assert_equal %w[unhealthy healthy], @messages.map(&:first)
+    assert_equal "no database", @messages.first.last["reason"]
   end
 
   private

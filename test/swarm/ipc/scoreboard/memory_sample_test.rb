@@ -7,7 +7,7 @@ class MemorySampleTest < Skep::TestCase
   MemorySample = Skep::Swarm::IPC::Scoreboard::MemorySample
   private_constant :MemorySample
 
-  test "counts the pages of this process, and what that took" do
+  test "counts the pages of this process, and the seconds that the count took" do
     plain = MemorySample.of_self
     assert_equal MemorySample::BYTES + ["seconds"], plain.keys
     assert_operator plain["uss"], :<=, plain["pss"]
@@ -16,7 +16,7 @@ class MemorySampleTest < Skep::TestCase
     assert_equal plain, MemorySample.read(plain)
   end
 
-  test "leaves what it counted on the page, and takes nonsense there for nothing" do
+  test "writes a sample to the page, and ignores invalid content there" do
     page = Skep::OS::SharedPage.create(1)
     assert_nil MemorySample.find(page, 0)
     before = Skep::OS.now
@@ -32,7 +32,7 @@ class MemorySampleTest < Skep::TestCase
     page.close
   end
 
-  test "without a descriptor left it counts nothing, raises nothing, and says so" do
+  test "writes an empty sample if the process has no free descriptor" do
     page = Skep::OS::SharedPage.create(1)
     pid, reader = in_child do |writer|
       Process.setrlimit(:NOFILE, 0)
@@ -46,7 +46,7 @@ class MemorySampleTest < Skep::TestCase
     page.close
   end
 
-  test "believes numbers only" do
+  test "reads only numbers, and clamps them to their bounds" do
     plain = MemorySample.of_self
     assert_raises(KeyError) { MemorySample.read({}) }
     assert_raises(ArgumentError) { MemorySample.read({ **plain, "uss" => "much" }) }

@@ -27,7 +27,7 @@ class MapChunkTest < Skep::TestCase
     assert_equal [[40, %w[a b c d e]]], facts(@chunk.slices_of(5))
   end
 
-  test "knows its items by their indexes" do
+  test "finds its items by their indexes" do
     assert_equal [false, true, true, false], [39, 40, 44, 45].map { |index| @chunk.include?(index) }
     assert_equal "c", @chunk.item(42)
   end
