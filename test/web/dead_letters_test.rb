@@ -80,6 +80,22 @@ class WebDeadLettersTest < KafkaCase
     refute_includes "#{text(ask(web))} #{dead_letters.inspect}", "hunter2"
   end
 
+  test "in a forked child the page reads for itself, and doesn't wait for its parent's commands" do
+    web = serve_letters(["1", "IOError: away"], more: { "away" => NOWHERE })
+    listed(web)
+    purge = { topic: "away", action: "purge" }
+    assert_equal 202, command(web, purge)[0]
+    pid, reader = in_child do |writer|
+      facts = listed(web, "max_age=0")
+      statuses = Array.new(2) { command(web, purge)[0] }
+      writer.puts(JSON.generate([facts["list"]["letters"], facts["command"], *statuses]))
+      web.close
+    end
+    assert_equal [1, nil, 202, 409], JSON.parse(wait_readable(reader).gets)
+    Process.wait(pid)
+    assert_equal 409, command(web, purge)[0]
+  end
+
   test "too many reads at a time are refused" do
     web = serve_letters(["1", "IOError: away"], more: { "away" => NOWHERE })
     statuses = Array.new(6) { |n| ask(web, "topic=away&key=#{n}", "/messages")[0] }

@@ -81,11 +81,15 @@ module Skep
 
         private
 
-        # A read that began before the end of a command shows what isn't there any more.
         def usable?(job, max_age)
-          return false if job.nil? || job.lost? || (@command && !job.after?(@command))
+          return false if job.nil? || job.lost? || outdated?(job)
 
           job.running? || job.ago <= max_age
+        end
+
+        # A read that began before the end of a command shows letters that aren't there any more.
+        def outdated?(job)
+          @command && !@command.about[:dry_run] && !job.after?(@command)
         end
 
         # The oldest that has ended makes room.

@@ -39,9 +39,9 @@ class Topic {
     this.sheet = new Sheet(this.place, `Dead letters in ${name}`, [
       { title: "Error", name: "title", show: (cell, row, key) => this.showToggle(cell, row, key) },
       { title: "Letters", number: true, show: text((row) => row.count.toLocaleString("en-US")) },
-      { title: "From", show: text((row) => row.from ?? format.NONE) },
-      { title: "Oldest", show: text((row) => (row.oldest ? format.moment(row.oldest) : format.NONE)) },
-      { title: "Newest", show: text((row) => (row.newest ? format.moment(row.newest) : format.NONE)) },
+      { title: "From", name: "from", show: text((row) => row.from ?? format.NONE) },
+      { title: "Oldest", name: "whole", show: text((row) => (row.oldest ? format.moment(row.oldest) : format.NONE)) },
+      { title: "Newest", name: "whole", show: text((row) => (row.newest ? format.moment(row.newest) : format.NONE)) },
       { title: "Example", name: "wide", show: text((row) => row.example) },
     ], (cell, row) => this.showUnder(cell, row), true)
     if (meta("acts") === "true") this.element.append(this.makeForm())
