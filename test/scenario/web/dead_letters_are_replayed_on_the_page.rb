@@ -72,7 +72,7 @@ class DeadLettersPage < KafkaScenario
     page.await("document.querySelectorAll('.letter').length == 3")
     text = page.evaluate("document.querySelector('.letter').textContent")
     must("show origin, error and payload, not #{text}") do
-      %w[orders/ IOError Payload away Attempts].all? { |word| text.include?(word) }
+      %w[orders/ IOError Payload away Host].all? { |word| text.include?(word) }
     end
   end
 

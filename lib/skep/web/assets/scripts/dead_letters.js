@@ -1,6 +1,6 @@
-// The dead letter topics: their letters by error, single letters, and replay and purge for a visitor
-// that may act. The server reads topics in the background: the page asks until the answer is there.
-// Several processes may serve the page, each with results of its own: the newest counts.
+// The dead letter topics: letters by error, single letters, and replay and purge for a visitor that
+// may act. The server reads topics in the background: the page asks until the answer is there.
+// Several processes may serve the page, each with its own results: the newest counts.
 
 import { confirm, meta, notify } from "./actions.js"
 import { find, make, mark, set } from "./dom.js"
@@ -8,9 +8,9 @@ import * as format from "./format.js"
 import { Sheet } from "./sheet.js"
 
 const AWAY = "The page's server doesn't answer."
-const LOST = "The process of the page's server that ran it has ended, or answers no more. Refresh to see what is left."
+const LOST = "its server process has ended or doesn't answer."
 const OLD = 60_000 // ms: an older list is read again when the page is opened
-const MOST_MISSES = 40 // answers without the command that runs, from other processes
+const MISSES = 40 // answers of other processes, without the command that runs
 const topics = new Map()
 
 const pause = (ms) => new Promise((done) => { setTimeout(done, ms) })
@@ -19,7 +19,7 @@ const since = (at) => format.span(Math.max(1, Math.round((Date.now() - at) / 100
 const text = (describe) => (cell, row) => set(cell, describe(row))
 const given = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value != null && value !== ""))
 
-// A filter by which these letters are found; null: none finds them alone.
+// A filter for a group's letters; null: there is none.
 const filterOf = ({ error, from, example }) => {
   const part = error === "unknown" ? example : error
   return part ? given({ error: part.replace(/…$/, ""), from }) : null
@@ -34,8 +34,9 @@ class Topic {
     this.place = make("div", { class: "sheet" })
     const refresh = make("button", { "aria-label": `Refresh ${name}` }, "Refresh")
     refresh.addEventListener("click", () => this.want(Date.now()))
-    this.element = make("div", { class: "dead", "data-topic": name },
-                        make("div", { class: "dead-head" }, make("h3", {}, name), this.head, refresh), this.problem, this.place)
+    this.element = make("div", { class: "dead" },
+                        make("div", { class: "dead-head" }, make("h3", {}, name), this.head, refresh),
+                        this.problem, this.place)
     this.sheet = new Sheet(this.place, `Dead letters in ${name}`, [
       { title: "Error", name: "title", show: (cell, row, key) => this.showToggle(cell, row, key) },
       { title: "Letters", number: true, show: text((row) => row.count.toLocaleString("en-US")) },
@@ -48,13 +49,13 @@ class Topic {
     this.element.append(this.outcome)
   }
 
-  // From here on a list is wanted that was read then or later.
+  // A list that was read then or later is wanted.
   want(time) {
     this.wanted = Math.max(this.wanted ?? 0, time)
     this.follow()
   }
 
-  // Asks while something is awaited, and the page is visible.
+  // Asks while the page is visible and waits for something.
   async follow() {
     if (this.following) return
     this.following = true
@@ -90,7 +91,7 @@ class Topic {
     if (command && (command.id === this.command?.id || began > (this.command?.began ?? 0))) {
       this.command = { ...command, began, at: command.ago == null ? null : before(command.ago) }
       this.misses = 0
-    } else if (ran && (this.misses = (this.misses ?? 0) + 1) > MOST_MISSES) {
+    } else if (ran && (this.misses = (this.misses ?? 0) + 1) > MISSES) {
       this.command = { ...this.command, running: false, at: Date.now(), failure: LOST }
     }
     if (ran && !this.command.running && !this.command.dry_run) this.want(Date.now())
@@ -113,7 +114,7 @@ class Topic {
   showToggle(cell, row, key) {
     cell.row = row
     if (cell.firstChild) return
-    const button = make("button", { class: "toggle", "aria-expanded": "false", title: "letters with this error" }, row.error)
+    const button = make("button", { class: "toggle", "aria-expanded": "false" }, row.error)
     button.addEventListener("click", () => mark(button, "aria-expanded", this.sheet.toggle(key, cell.row)))
     cell.append(button)
   }
@@ -121,7 +122,7 @@ class Topic {
   showUnder(cell, row) {
     if (cell.firstChild) return
     const filter = filterOf(row)
-    if (!filter) return cell.append(make("p", {}, "These letters have no error, so no filter finds them alone."))
+    if (!filter) return cell.append(make("p", {}, "These letters have no error: no filter finds them alone."))
     const letters = make("div", { class: "letters" })
     const more = make("button", { class: "quiet" }, "Show up to 50")
     more.addEventListener("click", () => this.showLetters(letters, filter, 50))
@@ -134,11 +135,9 @@ class Topic {
   async showLetters(place, filter, limit) {
     const query = new URLSearchParams({ topic: this.name, limit, ...filter })
     set(place, "Reading")
-    let response
-    do {
-      if (response) await pause(400)
-      response = await fetch(`dead_letters/messages?${query}`).catch(() => null)
-    } while (response?.status === 202)
+    const read = () => fetch(`dead_letters/messages?${query}`).catch(() => null)
+    let response = await read()
+    for (; response?.status === 202; response = await read()) await pause(400)
     if (!response?.ok) return set(place, (await response?.text()) ?? AWAY)
     const { letters, failure } = await response.json()
     if (!letters?.length) return set(place, failure ?? "These letters are gone.")
@@ -168,7 +167,7 @@ class Topic {
   }
 
   async act(action) {
-    const { dry_run, rate, max_replays, ...filter } = { ...Object.fromEntries(new FormData(this.form)) }
+    const { dry_run, rate, max_replays, ...filter } = Object.fromEntries(new FormData(this.form))
     const facts = given({ topic: this.name, action, ...filter, ...(action === "replay" ? { rate, max_replays } : {}) })
     if (!dry_run && !(await confirm(...this.question(facts)))) return
     const response = await fetch("dead_letters", {
@@ -194,7 +193,7 @@ class Topic {
 function describe({ action, dry_run, by, error, from, key, running, began, at, counts, failure }) {
   const filter = [error && `error ${error}`, from && `from ${from}`, key && `key ${key}`].filter(Boolean).join(", ")
   const what = `${dry_run ? "Dry run of a " : ""}${action}${filter ? ` (${filter})` : ""}${by ? ` by ${by}` : ""}`
-  const name = what[0].toUpperCase() + what.slice(1)
+  const name = `${what[0].toUpperCase()}${what.slice(1)}`
   if (running) return `${name} is running since ${format.time(began)}.`
   if (failure) return `${name} failed at ${format.time(at)}: ${failure}`
   return `${name} ended at ${format.time(at)}: ${Object.entries(counts ?? {}).map(([word, count]) => `${count} ${word}`).join(", ")}.`
@@ -212,7 +211,7 @@ function account({ letter, from, time, host, attempts, crashes, replays, key, ke
               body == null ? null : make("pre", { tabindex: "0" }, body))
 }
 
-// What other visitors do, and topics that are new to the page. Reads no topic.
+// What other visitors do. The server reads no topic for it.
 async function look() {
   const response = await fetch("dead_letters").catch(() => null)
   if (!response?.ok) return
