@@ -32,6 +32,13 @@ class WebDeadLettersTest < KafkaCase
     await { listed(web, "max_age=0")["list"]["letters"] == 2 }
   end
 
+  test "of more than 200 groups the most frequent are listed, and the others counted" do
+    rows = Array.new(203) { |n| [n.to_s, "Error#{n}: no"] }
+    list = listed(serve_letters(*rows, ["k", "Error77: no"]))["list"]
+    assert_equal [204, 3, 200], [*list.values_at("letters", "more"), list["groups"].size]
+    assert_equal ["Error77", 2], list["groups"].first.values_at("error", "count")
+  end
+
   test "letters that fit are shown, a payload of bytes in base64" do
     web = serve_letters(["1", "IOError: away"], ["2", "IOError: closed", "\xFF".b], ["3", nil])
     shown = letters(web, "error=closed&from=orders")

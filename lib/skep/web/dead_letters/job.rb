@@ -59,8 +59,8 @@ module Skep
       # An interrupted replay is like a `skep kafka dead` that is killed: no letter is lost, up to
       # 500 may be there, or be replayed, twice.
       class Worker
-        SECONDS = 10.0
-        CLOSE_SECONDS = 15.0
+        SECONDS = 10
+        CLOSE_SECONDS = 15
         FAILURE_LIMIT = 2_000 # characters
         CLOSED = "The page was closed before it was done."
         BUG = "It failed because of an error of the page (%s): see the server's error output."

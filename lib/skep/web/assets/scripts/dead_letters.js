@@ -106,6 +106,7 @@ class Topic {
     const count = list && (list.letters ? `${list.letters.toLocaleString("en-US")} letter${list.letters === 1 ? "" : "s"}${more}` : "No letters")
     set(this.head, [count && `${count}, counted ${since(list.at)} ago`, this.reading && "reading"].filter(Boolean).join(" · "))
     this.place.hidden = !list?.letters
+    if (this.form) this.form.hidden = this.place.hidden
     this.sheet.show(Object.fromEntries((list?.groups ?? []).map((group) => [JSON.stringify([group.error, group.from]), group])))
     set(this.outcome, command && describe(command))
     this.form?.querySelectorAll("button").forEach((button) => mark(button, "disabled", command?.running ? "" : null))
