@@ -82,21 +82,22 @@ class WebDeadLettersJobTest < KafkaCase
     assert_match(/closed before/, job.failure)
   end
 
+  # The parent has no client at the fork: librdkafka's threads may hold locks, which stay locked.
   test "in a forked child a job of the parent is lost, and another one runs" do
     broker(dead: 1)
-    inside = Queue.new
-    job = push { inside.push(true) && Queue.new.pop }
-    inside.pop
+    ended = push { |letters| letters.groups }
+    await { !ended.running? }
+    job = DeadLetters::Job.new { flunk }
     pid, reader = in_child do |writer|
       own = DeadLetters::Job.new { |letters| letters.groups }
       @worker.push(own)
       await { !own.running? }
-      writer.puts([job.lost?, job.running?, own.result].inspect)
+      writer.puts([job.lost?, job.running?, ended.lost?, own.result].inspect)
       @worker.close
     end
-    assert_equal "[true, false, []]\n", wait_readable(reader).gets
+    assert_equal "[true, false, false, []]\n", wait_readable(reader).gets
     Process.wait(pid)
-    assert_predicate job, :running?
+    assert_equal [false, true], [job.lost?, job.running?]
   end
 
   private
