@@ -37,8 +37,8 @@ _skep() {
       options="--control --once -h --help" words=":swarm"
       case $prev in --control) return ;; esac ;;
     web)
-      options="--control --port --bind --host --proxy --user --password-file -h --help" words=":swarm"
-      case $prev in --control|--port|--bind|--host|--proxy|--user|--password-file) return ;; esac ;;
+      options="--control --port --bind --host --proxy --user --password-file --file -h --help" words=":swarm"
+      case $prev in --control|--port|--bind|--host|--proxy|--user|--password-file|--file) return ;; esac ;;
     kafka)
       options="--brokers --config --set --file --timeout --json -h --help --error --from --key --limit --rate --to --max-replays --dry-run --yes" words="lag dead broker"
       case $prev in --brokers|--config|--set|--file|--timeout|--error|--from|--key|--limit|--rate|--to|--max-replays) return ;; esac ;;

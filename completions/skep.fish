@@ -53,6 +53,7 @@ complete -c skep -n '__fish_seen_subcommand_from web' -l host -x -d 'a host name
 complete -c skep -n '__fish_seen_subcommand_from web' -l proxy -x -d 'a trusted proxy or network of proxies (X-Forwarded-For); may be repeated'
 complete -c skep -n '__fish_seen_subcommand_from web' -l user -x -d 'the user that may log in; without one the page is read-only'
 complete -c skep -n '__fish_seen_subcommand_from web' -l password-file -r -F -d 'the file with that user\'s password in its first line'
+complete -c skep -n '__fish_seen_subcommand_from web' -l file -r -F -d 'a swarm file, whose dead letter topics the page shows; may be repeated'
 complete -c skep -n '__fish_seen_subcommand_from web' -s h -l help -d 'show this'
 complete -c skep -n __fish_use_subcommand -f -a kafka -d 'Show consumer lag and dead letters, or run an embedded broker'
 complete -c skep -n '__fish_seen_subcommand_from kafka' -f -a 'lag dead broker'

@@ -38,7 +38,7 @@ class ArchitectureTest < Skep::TestCase
     "Swarm" => %w[Runtime Stats IPC Definition Health Memory Processes Nodes Molds Rollout
                   Supervisor],
     "Kafka" => %w[Librdkafka Config Metrics Producer Failure Processing Consumer Admin Testing],
-    "Web" => %w[HTTP Auth Live]
+    "Web" => %w[HTTP Auth Live DeadLetters]
   }.freeze
   BESIDE = { "Node" => "Processes" }.freeze
   MOST_IN_A_CIRCLE = 6

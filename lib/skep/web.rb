@@ -12,23 +12,26 @@ require "skep/web/dependencies"
 #   mount Skep::Web.new { |env| env["warden"].user&.admin? } => "/skep"  # Rails: which user may act
 #
 # http/ has requests and responses; auth/ decides what a visitor may do; live/ sends open pages what
-# changes, from the swarms' control sockets, and only while a page is open. Without a password or a
-# block the page is read-only. Each action is reported on `rack.errors`.
+# changes, from the swarms' control sockets, and only while a page is open; dead_letters/ reads dead
+# letter topics, and replays and purges them. Without a password or a block the page is read-only.
+# Each action is reported on `rack.errors`.
 module Skep
   class Web
     # names: swarms of this user; none: all of them. control: the path of a control socket, or
     # several. hosts: the host names that requests may have; nil: any. secret: the key of cookies,
     # where several processes serve the page. proxies: addresses or networks of proxies whose
-    # X-Forwarded-For is believed. every: seconds between two polls of a swarm. The block gets the
+    # X-Forwarded-For is believed. every: seconds between two polls of a swarm. dead_letters: dead
+    # letter topics to show, each with librdkafka's settings for its cluster. The block gets the
     # env of a request, and returns the name of a user that may act, true, or nil.
     def initialize(*names, control: nil, user: nil, password: nil, hosts: nil, secret: nil,
-                   proxies: [], every: 2.0, &authorizer)
+                   proxies: [], every: 2.0, dead_letters: nil, &authorizer)
       @trusted_proxies = HTTP::TrustedProxies.new(proxies)
       @authentication = Auth::Authentication.for(secret:, user:, password:, authorizer:)
       @hosts = hosts&.map(&:downcase)
       @registry = SwarmRegistry.new(names, [*control])
       @broadcaster = Live::Broadcaster.new(@registry, every)
       @authentication.on_logout { |session_id| @broadcaster.disconnect(session_id) }
+      @dead_letters = dead_letters_of(dead_letters)
     end
 
     # Rack's: returns status, headers and body.
@@ -38,10 +41,20 @@ module Skep
       request.head? ? [status, headers.except("rack.hijack"), []] : [status, headers, body]
     end
 
-    # Stops its thread and closes open pages.
-    def close = @broadcaster.close
+    # Stops its threads and closes open pages. Interrupts a replay or purge of dead letters.
+    def close
+      @broadcaster.close
+      @dead_letters&.close
+    end
 
     private
+
+    # Raises ArgumentError where the page is made.
+    def dead_letters_of(topics)
+      DeadLetters.for(topics)
+    rescue ArgumentError => e
+      raise ArgumentError, e.message, caller.drop_while { |line| line.start_with?(__FILE__) }
+    end
 
     def respond(request)
       check_host(request)
@@ -71,7 +84,8 @@ module Skep
       when "/" then page(request, session)
       when "/live" then live(request, session)
       when "/threads" then HTTP::Response.json(200, threads(request, session))
-      else raise RequestRefused.new(404, "there is no #{request.route.inspect} here")
+      when "/dead_letters", "/dead_letters/messages" then dead_letters(request, session)
+      else raise no_such_route(request)
       end
     end
 
@@ -83,13 +97,19 @@ module Skep
       when "/logout" then @authentication.logout(request, session)
       when "/actions"
         HTTP::Response.json(200, Action.new(@registry, request, session).perform)
-      else raise RequestRefused.new(404, "there is no #{request.route.inspect} here")
+      when "/dead_letters"
+        @dead_letters&.perform(request, session) || raise(no_such_route(request))
+      else raise no_such_route(request)
       end
     end
 
+    def no_such_route(request)
+      RequestRefused.new(404, "there is no #{request.route.inspect} here")
+    end
+
     def page(request, session)
-      template = session.reads? ? :page : :login
-      HTTP::Templates.public_send(template, request, session).tap do |response|
+      template, parts = session.reads? ? [:page, { dead_letters: @dead_letters }] : [:login, {}]
+      HTTP::Templates.public_send(template, request, session, **parts).tap do |response|
         @authentication.set_cookies(request, response, session)
       end
     end
@@ -106,6 +126,14 @@ module Skep
       swarm, node = request.query.values_at("swarm", "node")
       { hang: @registry.node(swarm, node)["last_hang"],
         asked: @broadcaster.backtraces(swarm, node) }
+    end
+
+    def dead_letters(request, session)
+      check_reader(session)
+      raise no_such_route(request) unless @dead_letters
+      return @dead_letters.letters(request) unless request.route == "/dead_letters"
+
+      HTTP::Response.json(200, @dead_letters.show(request))
     end
 
     def check_reader(session)
@@ -136,3 +164,4 @@ require "skep/web/live/swarm_poller"
 require "skep/web/live/sse_connection"
 require "skep/web/live/sse_endpoint"
 require "skep/web/live/broadcaster"
+require "skep/web/dead_letters"

@@ -39,6 +39,22 @@ class WebCommandTest < Skep::TestCase
     assert_match(/can't be read: No such file or directory/, refusal(*user))
   end
 
+  test "a swarm file needs a Kafka source with a dead letter topic" do
+    plain = file("plain.rb", "Skep.swarm(\"s\") { |swarm| swarm.work { |node| node.wait } }")
+    without = file("without.rb", source("a:1", nil))
+    wrong = file("wrong.rb", source("", "a.dead"))
+    two = %w[a:1 b:1].map { |brokers| file("#{brokers[0]}.rb", source(brokers, "a.dead")) }
+    { [plain] => /plain\.rb: none of its work reads from Kafka/,
+      [without] => /without\.rb: none of its sources has a dead_letter_topic/,
+      [wrong] => /bootstrap\.servers is missing/,
+      two => /b\.rb: another swarm file has the dead letter topic a\.dead, with other settings/,
+      ["#{@directory}/no.rb"] => /no\.rb/ }.each do |paths, sentence|
+      refused = refusal(*paths.flat_map { |path| ["--file", path] }, code: nil)
+      assert_match sentence, refused
+      refute_includes refused, "hunter2"
+    end
+  end
+
   test "without its gems, prints which gems to install" do
     run = "require 'skep/cli'; exit Skep::CLI.start(%w[web --port 0])"
     out, err, status = run_program(run, env: { "RUBYOPT" => "--disable=gems" })
@@ -49,9 +65,25 @@ class WebCommandTest < Skep::TestCase
 
   private
 
-  def refusal(*argv)
+  def file(name, text) = File.join(@directory, name).tap { |path| File.write(path, text) }
+
+  def source(brokers, dead)
+    <<~RUBY
+      require "skep/kafka"
+      Skep.swarm "s" do |swarm|
+        kafka = { "bootstrap.servers": #{brokers.inspect}, "sasl.password": "hunter2" }
+        swarm.work(Skep::Kafka::Source.new(kafka:, group: "g", topics: "a",
+                                           dead_letter_topic: #{dead.inspect})) {}
+      end
+    RUBY
+  end
+
+  # code: nil for any.
+  def refusal(*argv, code: 64)
     err = StringIO.new
-    assert_equal 64, Skep::CLI.start(["web", "--port", "0", *argv], out: StringIO.new, err:)
+    status = Skep::CLI.start(["web", "--port", "0", *argv], out: StringIO.new, err:)
+    assert_equal code || status, status
+    refute_equal 0, status
     assert_equal 1, err.string.lines.size
     err.string
   end

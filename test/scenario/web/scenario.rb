@@ -10,12 +10,15 @@ require_relative "../support/browser"
 #     url = serve(swarm, "--user", "ada", "--password-file", password)
 #     browse { |browser| browser.page.visit(url) }
 #   end
-class WebScenario < Scenario
-  def self.play
-    super
-  rescue Browser::Failed => e
-    warn "FAILED #{File.basename($PROGRAM_NAME, ".rb")}: #{e.message}"
-    exit 1
+module ServedPage
+  # For the class of a scenario.
+  module Play
+    def play
+      super
+    rescue Browser::Failed => e
+      warn "FAILED #{File.basename($PROGRAM_NAME, ".rb")}: #{e.message}"
+      exit 1
+    end
   end
 
   # Starts `skep web`; returns the page's address.
@@ -23,13 +26,14 @@ class WebScenario < Scenario
     out, writer = IO.pipe
     errors = "#{directory}/web.log"
     @web = Skep.pidfd(Process.spawn({ "SKEP_RUN_DIR" => swarm.directory }, RbConfig.ruby,
-                                    RunningSwarm::SKEP, "web", "--port", "0", *arguments,
+                                    Scenario::RunningSwarm::SKEP, "web", "--port", "0", *arguments,
                                     out: writer, err: errors, pgroup: true))
     writer.close
     web = @web
     at_end { end_web(web, out) }
-    out.wait_readable(SECONDS)
-    out.gets.to_s[%r{http://\S+/}] or raise Failed, "skep web isn't there: #{File.read(errors)}"
+    out.wait_readable(Scenario::SECONDS)
+    out.gets.to_s[%r{http://\S+/}] or
+      raise Scenario::Failed, "skep web isn't there: #{File.read(errors)}"
   end
 
   def web_pid = @web.pid
@@ -54,8 +58,19 @@ class WebScenario < Scenario
   # Stops it with TERM; fails if it doesn't end.
   def stop_web
     @web.signal(:TERM)
-    status = @web.wait(timeout: SECONDS) or raise Failed, "skep web doesn't end"
+    status = @web.wait(timeout: Scenario::SECONDS) or raise Scenario::Failed, "skep web doesn't end"
     must("end with 0, not #{status}") { status.success? }
+  end
+
+  # Fails with all that axe-core finds, in both themes.
+  def check_themes(page, state)
+    { "light" => false, "dark" => true }.each do |name, dark|
+      page.dark = dark
+      found = page.violations
+      must("have no accessibility violation #{state}, #{name}:\n#{found.join("\n")}") do
+        found.empty?
+      end
+    end
   end
 
   private
@@ -64,4 +79,9 @@ class WebScenario < Scenario
     Scenario.kill(web)
     [web, out].each(&:close)
   end
+end
+
+class WebScenario < Scenario
+  include ServedPage
+  extend ServedPage::Play
 end

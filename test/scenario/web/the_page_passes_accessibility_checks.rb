@@ -18,19 +18,6 @@ BUSY = <<~'RUBY'
   end
 RUBY
 
-# Fails with all violations that axe-core finds.
-def check(page, state)
-  found = page.violations
-  must("have no accessibility violation #{state}:\n#{found.join("\n")}") { found.empty? }
-end
-
-def check_themes(page, state)
-  { "light" => false, "dark" => true }.each do |name, dark|
-    page.dark = dark
-    check(page, "#{state}, #{name}")
-  end
-end
-
 WebScenario.play do
   broken = "#{directory}/broken"
   swarm = run_swarm(BUSY, env: { "BROKEN" => broken })

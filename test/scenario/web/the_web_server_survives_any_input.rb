@@ -8,7 +8,8 @@ require_relative "scenario"
 
 class Fuzz
   PATHS = %w[/ /live /actions /login /logout /threads /assets/page.css /assets/scripts/page.js
-             /assets/.. /assets/%00 /.. /%00 /%ff //x /live/ *].freeze
+             /dead_letters /dead_letters/messages /assets/.. /assets/%00 /.. /%00 /%ff //x /live/
+             *].freeze
   HEADS = ["Host: localhost", "Host: evil", "Cookie: skep_web=YWJj; =; ;",
            "Cookie: skep_web=\xFF%zz", "X-Forwarded-For: x, :::1,", "X-Forwarded-Host: \xFF",
            "Content-Length: 99999999", "Content-Length: -1", "Transfer-Encoding: chunked",

@@ -9,9 +9,11 @@ module Skep
     module Commands
       class Web < Command
         SUMMARY = "Serve a live page that shows and controls running swarms"
-        USAGE = "skep web [NAME …] [--control PATH] [--port N] [--user NAME --password-file FILE]"
+        USAGE = "skep web [NAME …] [--control PATH] [--port N] " \
+                "[--user NAME --password-file FILE] [--file SWARM]"
         EXAMPLES = ["skep web", "skep web billing --port 8080",
                     "skep web --user ada --password-file /etc/skep/password",
+                    "skep web --file swarm.rb --user ada --password-file /etc/skep/password",
                     "skep web --bind 0.0.0.0 --user ada --password-file /etc/skep/password"].freeze
         PORT = 9393
         LOCAL = ["localhost", "127.0.0.1", "[::1]"].freeze
@@ -31,6 +33,10 @@ module Skep
           parser.on("--password-file FILE", "the file with that user's password " \
                                             "in its first line") do |path|
             options[:password_file] = path
+          end
+          parser.on("--file SWARM", "a swarm file, whose dead letter topics the page shows; " \
+                                    "may be repeated") do |path|
+            (options[:files] ||= []) << path
           end
         end
 
@@ -87,9 +93,33 @@ module Skep
           secret = options[:user] && password
           load_gems
           Skep::Web.new(*@arguments, control: options[:control], hosts:, user: options[:user],
-                                     password: secret, proxies: options[:proxies] || [])
-        rescue ArgumentError => e # a proxy that isn't an address
+                                     password: secret, proxies: options[:proxies] || [],
+                                     dead_letters:)
+        rescue ArgumentError => e # a proxy that isn't an address, a wrong setting of a swarm file
           raise UsageError, e.message
+        end
+
+        # The dead letter topics of the swarm files, each with the settings of its source.
+        def dead_letters
+          options[:files].to_a.each_with_object({}) do |path, all|
+            topics_of(path).each do |topic, settings|
+              if all.key?(topic) && all[topic] != settings
+                raise UsageError, "#{path}: another swarm file has the dead letter topic " \
+                                  "#{topic}, with other settings: serve them on two pages"
+              end
+              all[topic] = settings
+            end
+          end
+        end
+
+        def topics_of(path)
+          require "skep/kafka"
+          require "skep/cli/kafka"
+          cluster = CLI::Kafka::ClusterSettings.new({ file: path })
+          topics = cluster.dead_letter_topics
+          return topics.to_h { |topic| [topic, cluster.of_dead_letters(topic)] } if topics.any?
+
+          raise UsageError, "#{path}: none of its sources has a dead_letter_topic"
         end
 
         def load_gems

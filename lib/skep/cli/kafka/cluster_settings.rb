@@ -10,6 +10,7 @@ module Skep
       #   cluster.groups           # => the groups that the swarm file names
       #   cluster.of("billing")    # => librdkafka's settings, as a Hash
       #   cluster.of_dead_letters("orders.dead")   # => those of the source that writes there
+      #   cluster.dead_letter_topics               # => the topics of the swarm file's sources
       #
       # No error shows the content of a file of settings: it may be a secret.
       class ClusterSettings
@@ -25,6 +26,7 @@ module Skep
         end
 
         def groups = @sources.map { |facts, _| facts[:group] }.uniq
+        def dead_letter_topics = @sources.flat_map { |_, _, dead| dead }.reject(&:empty?).uniq
 
         # Returns the settings for a group.
         def of(group)

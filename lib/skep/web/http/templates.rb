@@ -9,16 +9,23 @@ module Skep
       #   Templates.page(request, session)    # => a Response
       module Templates
         FOLDER = File.expand_path("../templates", __dir__)
-        TEXTS = %w[page login].to_h do |name|
+        TEXTS = %w[page login dead_letters].to_h do |name|
           [name, File.read("#{FOLDER}/#{name}.html", encoding: "UTF-8").freeze]
-        end.freeze
-        private_constant :FOLDER, :TEXTS
+        end
+        # The page has that section only where there are dead letter topics.
+        SECTION = "{dead_letters}\n"
+        TEXTS["page with dead letters"] = TEXTS["page"].sub(SECTION, TEXTS["dead_letters"]).freeze
+        TEXTS["page"] = TEXTS["page"].sub(SECTION, "").freeze
+        TEXTS.freeze
+        private_constant :FOLDER, :TEXTS, :SECTION
 
         module_function
 
-        def page(request, session)
-          render(request, session, 200, "page", acts: session.acts?, user: session.name,
-                                                leave: session.user ? "" : "hidden")
+        # dead_letters: nil for a page without them.
+        def page(request, session, dead_letters: nil)
+          name = dead_letters ? "page with dead letters" : "page"
+          render(request, session, 200, name, acts: session.acts?, user: session.name,
+                                              leave: session.user ? "" : "hidden")
         end
 
         def login(request, session, status: 200, message: "")

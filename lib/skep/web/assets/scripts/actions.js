@@ -3,7 +3,7 @@
 import { find, make, mark, set } from "./dom.js"
 import { current } from "./state.js"
 
-const meta = (name) => document.querySelector(`meta[name="skep-${name}"]`).content
+export const meta = (name) => document.querySelector(`meta[name="skep-${name}"]`).content
 const ACTIONS = {
   restart: { label: "Restart", text: "Replaces all nodes, one at a time, with the same code. Each new node is ready before the old one stops.", done: "Restart started." },
   reload: { label: "Reload", text: "Loads the swarm's file again, and replaces all nodes once the new code works.", done: "Reload started." },
@@ -62,7 +62,8 @@ async function act(command) {
   await send(command, {}, done)
 }
 
-function confirm(title, text, label, danger) {
+// Returns a promise: true once the visitor has confirmed.
+export function confirm(title, text, label, danger) {
   const dialog = find("ask")
   confirmed?.(false)
   set(find("ask-title"), title)
@@ -91,7 +92,7 @@ async function send(command, facts, done) {
   notify(response?.ok ? done : (await response?.text()) ?? "The page's server doesn't answer.", !response?.ok)
 }
 
-function notify(text, failed) {
+export function notify(text, failed) {
   const place = find("notice")
   set(place, text)
   place.classList.toggle("bad", failed)

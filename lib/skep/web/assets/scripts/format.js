@@ -3,6 +3,7 @@
 const plain = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 })
 const short = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 })
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium", hourCycle: "h23" })
+const calendar = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium" }) // as of ISO 8601
 
 export const NONE = "–"
 
@@ -32,6 +33,7 @@ export function span(seconds) {
 
 export const beat = (seconds) => (seconds == null ? NONE : `${seconds.toFixed(1)} s`)
 export const time = (iso) => clock.format(new Date(iso))
+export const moment = (iso) => calendar.format(new Date(iso))
 
 export function exit(last) {
   if (!last) return NONE

@@ -100,4 +100,5 @@ document.addEventListener("visibilitychange", () => {
 })
 addEventListener("hashchange", () => { forget(); clear(); show() })
 setUpActions()
+if (find("dead-letters")) import("./dead_letters.js")
 if (!document.hidden) listen()

@@ -12,8 +12,9 @@ const sheets = []
 export const clear = () => sheets.forEach((sheet) => sheet.clear())
 
 export class Sheet {
-  constructor(place, title, columns, under = null) {
-    sheets.push(this)
+  // lasting: its rows are those of no swarm.
+  constructor(place, title, columns, under = null, lasting = false) {
+    if (!lasting) sheets.push(this)
     this.columns = columns
     this.under = under
     this.open = new Set()
@@ -31,6 +32,7 @@ export class Sheet {
   }
 
   show(rows) {
+    for (const key of this.open) if (!(key in rows)) this.open.delete(key)
     const keys = Object.keys(rows).flatMap((key) => (this.under ? [key, `${key} `] : [key]))
     const there = keyed(this.body, keys, (key) => (key.endsWith(" ") ? this.second(key.trimEnd()) : this.first(key)))
     for (const [key, row] of Object.entries(rows)) {
