@@ -62,7 +62,8 @@ class Counts
   def count(batch)
     next_offset, newest = progress(batch.partition)
     windows = Windows.new(newest)
-    batch.each { |message| view(message, windows) if message.offset >= next_offset }
+    # Not batch.each: it ends early if the partition is revoked, but `save` stores the batch's end.
+    batch.messages.each { |message| view(message, windows) if message.offset >= next_offset }
     save(batch, windows) if batch.last_offset >= next_offset
   end
 

@@ -101,7 +101,7 @@ class ForeignAnswersTest < Skep::TestCase
     [%w[stop], %w[chaos --seconds 1]].each do |words|
       _, err, code = skep(*words)
       assert_equal 1, [code, 1].min
-      assert_equal "skep: the swarm at #{@path} says it is process #{Process.ppid}, but process " \
+      assert_equal "skep: the swarm at #{@path} reports process #{Process.ppid}, but process " \
                    "#{Process.pid} answers: it runs in another container, or isn't a swarm; " \
                    "run this command where it runs\n", err
     end

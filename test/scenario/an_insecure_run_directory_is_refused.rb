@@ -34,7 +34,7 @@ Scenario.play do
   refused.call("a lock that is a link", "idle.sock.lock is a symbolic link") do |place|
     File.symlink(precious, "#{place}/idle.sock.lock")
   end
-  refused.call("a lock that is another file", "idle.sock.lock was made by somebody else") do |place|
+  refused.call("a lock that is another file", "idle.sock.lock wasn't made by skep") do |place|
     File.link(precious, "#{place}/idle.sock.lock")
   end
   # No command connects to a server in that directory.

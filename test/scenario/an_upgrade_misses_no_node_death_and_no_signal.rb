@@ -15,7 +15,7 @@ KEPT = <<~'RUBY'
     swarm.work { |node| node.ready!; node.wait until node.stopping? }
   end
 RUBY
-BUSY = /booting|comes or goes|no mold|forked or replaced|way out|being replaced/
+BUSY = /booting|starts or stops|no mold|forked or replaced|way out|being replaced/
 SIGNALS = { "HUP" => "reload", "USR2" => "restart" }.freeze
 
 # An upgrade in progress, started by a separate command.

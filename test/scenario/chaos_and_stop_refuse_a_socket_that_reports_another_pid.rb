@@ -48,7 +48,7 @@ Scenario.play do
     output, code = run.call(*words)
     must("refuse #{words.join(" ")}: #{output}") do
       !code.success? && output.lines.one? &&
-        output.match?(/\Askep: the swarm at .* says it is process #{pid}, but .* answers/)
+        output.match?(/\Askep: the swarm at .* reports process #{pid}, but .* answers/)
     end
     left = jobs.select { |job| stat = File.read("/proc/#{job}/stat"); !stat.match?(/\) [ZX]/) }
     must("signal no unrelated process: #{left} of #{jobs}") { left == jobs }

@@ -110,7 +110,7 @@ class WebDeadLettersTest < KafkaCase
     assert_equal [202, 202, 202, 202, 503, 503], statuses
   end
 
-  test "a visitor who hasn't logged in sees nothing, and one who may not act sends nothing" do
+  test "a visitor without a login sees nothing, and one without permission sends nothing" do
     web = serve_letters(["1", "IOError: away"])
     ["", "/messages"].each do |path|
       assert_equal 401, ask(web, "topic=dead", path, cookie: nil)[0]

@@ -44,7 +44,7 @@ module Skep
     class PidMismatch < Skep::Error
       def initialize(path:, pid:, peer:)
         answers = peer&.positive? ? "process #{peer}" : "a process that can't be seen here"
-        super("the swarm at #{path} says it is process #{pid}, but #{answers} answers: it runs " \
+        super("the swarm at #{path} reports process #{pid}, but #{answers} answers: it runs " \
               "in another container, or isn't a swarm; run this command where it runs")
       end
     end

@@ -122,7 +122,7 @@ class DeadLettersPage < KafkaScenario
     page.await("#{OUTCOME}.includes('290 replayed, 0 failed, 10 kept, 0 held, 0 unknown')")
     await_keys(COUNT - BAD)
     page.await("#{HEAD}.includes('#{BAD} letters')")
-    must("report who did it") do
+    must("report which user replayed and purged") do
       web_log.include?("skep web: ada sent replay error=\"IOError\" from=\"orders\" rate=200.0 " \
                        "to orders.dead")
     end
@@ -156,11 +156,11 @@ class DeadLettersPage < KafkaScenario
     list = page.evaluate("fetch('dead_letters', { credentials: 'omit' })" \
                          ".then((answer) => answer.status)")
     must("refuse them, not answer #{statuses}, #{list}") { [statuses, list] == [[403, 403], 401] }
-    complaints = page.complaints.grep_v(/status of 40[13]/)
-    must("load and run only what is its own: #{complaints}") { complaints.empty? }
+    errors = page.errors.grep_v(/status of 40[13]/)
+    must("load and run only its own files: #{errors}") { errors.empty? }
   end
 
-  # A visitor who may only read.
+  # A visitor without the permission to act.
   def read_only(browser, url)
     feed("orders.dead", [["k", "\xFF\x00".b, 0]])
     page = browser.page

@@ -114,7 +114,7 @@ class NameLockTest < Skep::TestCase
   test "never writes through a symbolic link, a hard link or a FIFO" do
     precious = "#{@directory}/precious"
     File.write(precious, "the only copy")
-    [[:symlink, "is a symbolic link"], [:link, "was made by somebody else"]].each do |how, why|
+    [[:symlink, "is a symbolic link"], [:link, "wasn't made by skep"]].each do |how, why|
       File.public_send(how, precious, "#{@path}.lock")
       error = assert_raises(PathUnusable) { NameLock.new(@path).take }
       assert_includes error.message, why

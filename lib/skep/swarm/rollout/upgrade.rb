@@ -213,7 +213,7 @@ module Skep
             return "there is no mold to fork from" unless @node_pool.mold&.ready?
 
             coming = @molds.find { |mold| !settled?(mold) }
-            coming && "mold #{coming.number} comes or goes"
+            coming && "mold #{coming.number} starts or stops"
           end
 
           def settled?(mold)

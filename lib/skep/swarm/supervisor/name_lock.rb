@@ -125,7 +125,7 @@ advice: "remove that")
           return file if stat.file? && stat.nlink < 2 && RunDirectory.trusted?(stat)
 
           file.close
-          raise PathUnusable.new(path: @path, error: "#{@lock} was made by somebody else",
+          raise PathUnusable.new(path: @path, error: "#{@lock} wasn't made by skep",
                              advice: "remove that")
         rescue Errno::ENOENT # removed between the two
           retry

@@ -35,7 +35,7 @@ module Skep
 
           class Unreadable < Skep::Error
             def initialize(skep:, what:)
-              super("skep #{VERSION} can't go on where skep #{skep} is now, #{what}: " \
+              super("skep #{VERSION} can't take over from skep #{skep}, #{what}: " \
                     "stop the swarm and start it again")
             end
           end
