@@ -82,7 +82,7 @@ Scenario.play do
   end
   refuses(swarm, broken, /can't take over: .*slot\.rb/)
   refuses(swarm, lacking, /can't take over: .*no_such_gem/)
-  refuses(swarm, newer, /skep 99\.9 can't take over .* its format is \d+ and not 999: stop the swarm/)
+  refuses(swarm, newer, /skep 99\.9 can't take over .* its format is \d+ and not 999: stop/)
   refuses(swarm, program("no.rb", "exit 3"), /can't take over: exit status 3/)
   refuses(swarm, program("yes.rb", "exit 0"), /can't take over: it is no skep/)
   refuses(swarm, "#{directory}/no\0body", /no such program/)
