@@ -78,7 +78,8 @@ class ControlClientTest < Skep::TestCase
     answering(JSON.generate({ status: { **STATUS, "pid" => Process.ppid } }))
     error = assert_raises(Skep::Control::PidMismatch) { @client.local_status }
 
-    assert_match(/reports process #{Process.ppid}, but process #{Process.pid} answers/, error.message)
+    assert_match(/reports process #{Process.ppid}, but process #{Process.pid} answers/,
+                 error.message)
   end
 
   test "sends a command without waiting, and reads the answer once it is there" do
