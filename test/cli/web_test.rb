@@ -40,6 +40,7 @@ class WebCommandTest < Skep::TestCase
   end
 
   test "a swarm file needs a Kafka source with a dead letter topic" do
+    needs_gems "puma", "rack", "rack/session"
     plain = file("plain.rb", "Skep.swarm(\"s\") { |swarm| swarm.work { |node| node.wait } }")
     without = file("without.rb", source("a:1", nil))
     wrong = file("wrong.rb", source("", "a.dead"))
@@ -64,6 +65,12 @@ class WebCommandTest < Skep::TestCase
   end
 
   private
+
+  def needs_gems(*names)
+    names.each { |name| require name }
+  rescue LoadError => e
+    missing("the gem of #{e.path}")
+  end
 
   def file(name, text) = File.join(@directory, name).tap { |path| File.write(path, text) }
 

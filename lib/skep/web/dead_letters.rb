@@ -91,7 +91,9 @@ module Skep
         HTTP::Response.json(202, about)
       end
 
-      def close = @topics.each_value(&:close)
+      # Interrupts all topics before it waits for any.
+      def close = %i[interrupt close].each { |step| @topics.each_value(&step) }
+
       def inspect = "#<#{self.class} #{@topics.keys.join(", ")}>"
 
       private

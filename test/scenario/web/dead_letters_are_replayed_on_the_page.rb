@@ -188,7 +188,7 @@ class DeadLettersPage < KafkaScenario
   end
 
   def read_offsets(number)
-    consumer = reader_of("orders.dead", number)
+    consumer = rdkafka_consumer("orders.dead", number)
     first, last = consumer.query_watermark_offsets("orders.dead", number)
     last - first
   ensure

@@ -24,6 +24,21 @@ class WebAuthenticationTest < Skep::TestCase
     assert_includes text(get(web, "/", "REMOTE_USER" => "<i>")), "&lt;i&gt;"
   end
 
+  test "a name from the application's block is one line of UTF-8, in the log and on the page" do
+    web = serve { |env| env["REMOTE_USER"] }
+    cookie, token = enter(web)
+    log = StringIO.new
+    act(web, "quiet", cookie:, token:, "REMOTE_USER" => "J\xFC\nforged".b, "rack.errors" => log)
+    assert_equal 1, log.string.lines.size
+    assert_includes log.string, "J\uFFFD forged sent quiet"
+    assert_includes text(get(web, "/", "REMOTE_USER" => "J\xFC".b)), "J\uFFFD"
+  end
+
+  test "inspect shows neither the password nor a key" do
+    shown = Skep::Web.new(user: "ada", password: "hunter2", secret: "k" * 64).inspect
+    refute_match(/hunter2|kkkk/, shown)
+  end
+
   test "with a password a visitor without a session sees the login form only" do
     web = serve(user: "ada", password: "secret")
     assert_match(/type="password"/, text(get(web, "/")))

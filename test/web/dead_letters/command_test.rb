@@ -43,6 +43,7 @@ class WebDeadLettersCommandTest < Skep::TestCase
       { "limit" => -1 } => /limit must be a whole number/, { "limit" => 1.5 } => /limit must/,
       { "max_replays" => "0" } => /max_replays must/, { "dry_run" => "yes" } => /dry_run must/,
       { "dryrun" => true } => /replay has no "dryrun"/, { "error" => {} } => /error must be a text/,
+      { "key" => "\xED\xB0\x80" } => /key must be a text/,
       { "key" => "k" * 1_001 } => /key must be a text of at most 1000/,
       { "action" => "purge", "rate" => 1 } => /purge has no "rate"/ }.each do |fields, sentence|
       fields = { "action" => "replay", **fields } unless fields.empty?

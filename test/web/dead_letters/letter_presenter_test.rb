@@ -35,6 +35,13 @@ class WebLetterPresenterTest < Skep::TestCase
     assert_equal [100_000, 2_001], [binary[:bytes], binary[:payload_base64].size]
   end
 
+  test "a time that browsers can't show, and a number of too many digits, are left out" do
+    group = Presenter.group({ error: "E", topic: "orders", count: 1, example: "E",
+                              oldest: Time.at(0), newest: Time.at(2**50) })
+    assert_equal ["1970-01-01T00:00:00.000Z", nil], group.values_at(:oldest, :newest)
+    refute shown("k", "v", { **OWN, "skep.attempts" => "9" * 20 }).key?(:attempts)
+  end
+
   test "each is valid JSON, a tombstone too" do
     shown = shown(nil, nil, {})
     assert_equal({ letter: "dead/0/12", time: "2026-11-26T07:20:11.005Z", replays: 0, error: "",

@@ -19,7 +19,8 @@ module Skep
       class DeadLetterMessage
         REPLAYS = "skep.replays" # the header that counts them
         OWN = /\Askep\.(topic|partition|offset|error|attempts|crashes|host)\z/
-        private_constant :OWN
+        DIGITS = 19 # of the largest offset
+        private_constant :OWN, :DIGITS
 
         attr_reader :message
 
@@ -55,7 +56,10 @@ module Skep
 
         private
 
-        def number(name) = text(name)&.then { |text| Integer(text, exception: false) }
+        def number(name)
+          text = text(name)
+          Integer(text, exception: false) if text && text.size <= DIGITS
+        end
 
         # A repeated header is an Array.
         def text(name)
@@ -207,7 +211,7 @@ module Skep
             failed += deliver(chunk)
             @scan.delete_before(number, message.offset + 1)
           end
-          failed
+          failed + deliver(chunk) # if the topic's retention has deleted the last ones meanwhile
         end
 
         def full?(chunk) = chunk.size >= CHUNK || OS.now > @chunk_until

@@ -43,14 +43,21 @@ module Skep
         # The block is called with the id of each session that ends by a log-out.
         def on_logout(&block) = @on_logout = block
 
+        def inspect = "#<#{self.class}>" # without the password
+
         private
 
         def refuse_login = raise RequestRefused.new(404, "this page has no login")
         def valid?(facts) = OS.now < facts["expires_at"]
 
+        # The application's text, in UTF-8 and in one line.
+        def plain(name)
+          name.dup.force_encoding(Encoding::UTF_8).scrub.gsub(/[[:cntrl:]]/, " ")[0, 80]
+        end
+
         def with_rights(request, facts, new:)
           visitor = @authorizer&.call(request.env)
-          name = visitor.to_s[0, 80] if visitor && visitor != true
+          name = plain(visitor.to_s) if visitor && visitor != true
           Session.new(facts, reads: true, acts: visitor ? true : false, name:, new:)
         end
       end

@@ -30,6 +30,8 @@ module Skep
           @encryptor = Rack::Session::Encryptor.new(key, serialize_json: true, purpose:)
         end
 
+        def inspect = "#<#{self.class} #{@name}>" # without the key
+
         def read(request)
           value = request.cookies[name(request)]
           value && @encryptor.decrypt(value)

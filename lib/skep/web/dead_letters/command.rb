@@ -14,7 +14,7 @@ module Skep
             text = fields[name]
             next if text.nil? || text == ""
 
-            text.is_a?(String) && text.size <= Filter::LIMIT or
+            text.is_a?(String) && text.valid_encoding? && text.size <= Filter::LIMIT or
               raise RequestRefused.new(400, "#{name} must be a text of at most " \
                                             "#{Filter::LIMIT} characters")
             text

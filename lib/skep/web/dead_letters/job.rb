@@ -13,7 +13,8 @@ module Skep
       class Job
         attr_reader :result
         attr_reader :failure
-        attr_reader :about # what the page says of it
+        attr_reader :about # facts that the page shows
+        attr_reader :ended_at # monotonic seconds; nil before that
 
         def initialize(about = nil, &work)
           @about = about
@@ -46,7 +47,7 @@ module Skep
         def ago = @ended_at && (OS.now - @ended_at)
 
         # Returns true if it knows what the other has done: it began after the other's end.
-        def after?(other) = other.ago.nil? || seconds < other.ago
+        def after?(other) = other.ended_at.nil? || @began_at > other.ended_at
       end
 
       # A thread that does jobs with the letters of one topic, one at a time. It starts at the first
@@ -84,13 +85,18 @@ module Skep
           job.give_up(CLOSED)
         end
 
-        def close
-          thread = @lock.synchronize do
+        # Takes no job any more, and interrupts the present one, once.
+        def interrupt
+          @lock.synchronize do
             @closed = true
-            @working&.raise(Closing)
-            @thread
+            working, @working = @working, nil
+            working&.raise(Closing)
           end
-          thread&.close(timeout: CLOSE_SECONDS)
+        end
+
+        def close
+          interrupt
+          @thread&.close(timeout: CLOSE_SECONDS)
         end
 
         def inspect = "#<#{self.class} #{@topic}>"
@@ -125,6 +131,7 @@ module Skep
           job.give_up(format(BUG, e.class))
           raise # it is reported on stderr
         ensure
+          job.give_up(CLOSED) if job.running?
           @lock.synchronize { @working = nil }
         end
 

@@ -34,7 +34,12 @@ module Skep
         end
 
         def place(letter) = [letter.topic, letter.partition, letter.offset].join("/")
-        def time(time) = time&.getutc&.strftime("%FT%T.%LZ")
+
+        # nil for a year that browsers can't show: the producer gave it another unit.
+        def time(time)
+          time = time&.getutc
+          time.strftime("%FT%T.%LZ") if time && time.year <= 9999
+        end
 
         # The message's own, without those of the dead letter.
         def headers(message)

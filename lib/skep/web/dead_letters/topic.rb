@@ -76,6 +76,7 @@ module Skep
             command: (command_facts(command) unless command.nil? || command.lost?) }.compact
         end
 
+        def interrupt = [@reader, @writer].each(&:interrupt)
         def close = [@reader, @writer].each(&:close)
         def inspect = "#<#{self.class} #{name}>"
 
@@ -110,8 +111,9 @@ module Skep
             groups: groups.first(GROUPS).map { |group| LetterPresenter.group(group) } }
         end
 
+        # Presents each letter at once: a message keeps the memory of its whole read.
         def found(letters, filter, limit)
-          letters.each(**filter.to_h).first(limit).map { |one| LetterPresenter.letter(one) }
+          letters.each(**filter.to_h).lazy.map { |one| LetterPresenter.letter(one) }.first(limit)
         end
 
         def command_facts(job)

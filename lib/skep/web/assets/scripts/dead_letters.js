@@ -8,7 +8,7 @@ import * as format from "./format.js"
 import { Sheet } from "./sheet.js"
 
 const AWAY = "The page's server doesn't answer."
-const LOST = "its server process has ended or doesn't answer."
+const LOST = "its server process has ended, or other processes answer. It may still run."
 const OLD = 60_000 // ms: an older list is read again when the page is opened
 const MISSES = 40 // answers of other processes, without the command that runs
 const topics = new Map()
@@ -59,12 +59,15 @@ class Topic {
   async follow() {
     if (this.following) return
     this.following = true
-    for (let turn = 0; !document.hidden && (this.wanted != null || this.command?.running); turn += 1) {
-      const known = await this.ask()
-      this.show()
-      await pause(known ? (turn < 5 ? 300 : 1000) : 5000)
+    try {
+      for (let turn = 0; !document.hidden && (this.wanted != null || this.command?.running); turn += 1) {
+        const known = await this.ask()
+        this.show()
+        await pause(known ? (turn < 5 ? 300 : 1000) : 5000)
+      }
+    } finally {
+      this.following = false
     }
-    this.following = false
   }
 
   async ask() {
@@ -127,7 +130,7 @@ class Topic {
     const letters = make("div", { class: "letters" })
     const more = make("button", { class: "quiet" }, "Show up to 50")
     more.addEventListener("click", () => this.showLetters(letters, filter, 50))
-    const choose = this.form && make("button", { class: "choose" }, "Replay or purge these")
+    const choose = this.form && row.from && make("button", { class: "choose" }, "Replay or purge these")
     choose?.addEventListener("click", () => this.choose(filter))
     cell.append(letters, make("div", { class: "actions" }, choose, more))
     this.showLetters(letters, filter, 3)
@@ -236,8 +239,7 @@ let due = null
 async function turn() {
   clearTimeout(due)
   if (document.hidden) return
-  await look()
-  due = setTimeout(turn, 10_000)
+  await look().finally(() => { due = setTimeout(turn, 10_000) })
 }
 
 document.addEventListener("visibilitychange", () => {
