@@ -142,9 +142,11 @@ module Skep
     class DeletionRefused < Skep::Error
       # deletes: whether the brokers can delete messages at all.
       def initialize(topic:, cause:, deletes: true)
-        what = "Its cleanup.policy must be delete, and the user needs the permission DELETE."
-        what = "The embedded broker deletes no messages: use a real cluster." unless deletes
-        super("Messages of #{topic} can't be deleted (#{cause}), and nothing was written. #{what}")
+        what = "Its cleanup.policy must be delete, and the user needs the permission DELETE. " \
+               "What has been replayed or purged until then stays so; up to 500 more letters " \
+               "may be there twice."
+        what = "Nothing was written: the embedded broker can't do it. Use a cluster." unless deletes
+        super("Messages of #{topic} can't be deleted (#{cause}). #{what}")
       end
     end
 

@@ -22,8 +22,10 @@ module Skep
           plain = swarm.__to_plain
           given = plain["options"].merge(Swarm::Definition::EnvironmentOptions.read)
           config = Swarm::Definition::Config.new(plain["name"], given, tasks: plain["tasks"])
-          report(file, config, [*config.errors, *missing_gems(config)],
-                 [*config.warnings, *misspelt(plain["events"])]) { memberships(swarm, config) }
+          code = report(file, config, [*config.errors, *missing_gems(config)],
+                        [*config.warnings, *misspelt(plain["events"])])
+          memberships(swarm, config).each { |line| out.puts("  #{line}") } if code.zero?
+          code
         end
 
         # A sentence for each Kafka source.
@@ -61,7 +63,6 @@ module Skep
 
           nodes = UI::Humanize.counted(config.placement.size, "node")
           out.puts("#{file}: swarm #{config.name}, #{nodes}, good to run")
-          yield.each { |sentence| out.puts("  #{sentence}") }
           0
         end
       end

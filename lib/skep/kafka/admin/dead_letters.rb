@@ -188,30 +188,36 @@ module Skep
             next if dry_run
 
             range = range.begin..border
-            failed = carry_out(number, range, verdicts, goes, rate, &block)
-            counts[goes] -= failed
+            found, failed = carry_out(number, range, verdicts, goes, rate, &block)
+            counts[goes] -= verdicts.each_value.count(goes) - found + failed
             counts[:failed] += failed if failed.positive?
           end
           counts
         end
 
-        # In chunks, so that a program that dies repeats only the last one. Returns how many
-        # couldn't be written.
+        # In chunks, so that a program that dies repeats only the last one. Returns how many letters
+        # of `goes` were there, and how many of them couldn't be written. The topic's retention, or
+        # another program, may have deleted some since they were counted.
         def carry_out(number, range, verdicts, goes, rate, &block)
-          @scan.delete_before(number, range.begin) # if it is refused, nothing has been written
+          @scan.delete_before(number, range.begin) # if it is refused, none of them has been written
           chunk = []
-          failed = 0
+          found = failed = 0
           @chunk_until = OS.now + CHUNK_SECONDS
           @scan.each(number, range.begin...(range.end + 1)) do |message|
             going = verdicts[message.offset] == goes
+            found += 1 if going
             chunk << [message, going, begin_writing(message, going, &block)]
             await_turn(rate) if going && rate
-            next unless full?(chunk) || message.offset == range.end
-
-            failed += deliver(chunk)
-            @scan.delete_before(number, message.offset + 1)
+            failed += settle(number, chunk) if full?(chunk)
           end
-          failed + deliver(chunk) # if the topic's retention has deleted the last ones meanwhile
+          failed += settle(number, chunk) if chunk.any?
+          [found, failed]
+        end
+
+        # Deletes a chunk's letters once they are written. Returns how many couldn't be written.
+        def settle(number, chunk)
+          border = chunk.last.first.offset + 1
+          deliver(chunk).tap { @scan.delete_before(number, border) }
         end
 
         def full?(chunk) = chunk.size >= CHUNK || OS.now > @chunk_until

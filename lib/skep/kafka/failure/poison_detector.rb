@@ -20,11 +20,11 @@
 # A message that was alone in its node caused the crash. A message that only was near a crash is
 # cleared once it has been processed.
 #
-# A node has its suspects as Processes::KnownSuspects; the supervisor finds them on the scoreboard
-# after a crash (Health::CrashAttribution). PoisonDetector only decides. Processing::Worker
-# (process_with_suspects) runs suspects alone in the node. FailureHandler#poison does with a poison
-# message what `on_poison:` says. The supervisor records the crashes (swarm/ipc/crash_suspects.rb)
-# and sends them to the nodes.
+# The supervisor finds the suspects on the scoreboard after a crash (Health::CrashAttribution),
+# records them (swarm/ipc/crash_suspects.rb), and sends them to the nodes, which have them as
+# Processes::KnownSuspects. PoisonDetector only decides. Processing::Worker (process_with_suspects)
+# runs suspects alone in the node. FailureHandler#poison does with a poison message what
+# `on_poison:` says.
 module Skep
   module Kafka
     module Failure

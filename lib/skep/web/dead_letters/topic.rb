@@ -59,8 +59,9 @@ module Skep
             end
 
             about = { id: SecureRandom.hex(8), by:, **command.facts }.compact
-            @command = Job.new(about) { |letters| command.call(letters) }
-            @writer.push(@command)
+            job = Job.new(about) { |letters| command.call(letters) }
+            @writer.push(job)
+            @command = job
             about
           end
         end
