@@ -3,7 +3,7 @@
 # A handler fails, and its messages are in the dead letter topic. On the page a visitor with a login
 # sees them by error, reads three, counts what a replay would do, replays them at a rate once the
 # handler is right, and purges the rest. A visitor without one sees them and can do nothing. Without
-# a broker the page reports it and continues. Needs a real Kafka: the embedded broker deletes nothing.
+# a broker the page reports it and continues. Needs a real Kafka, which deletes messages.
 require_relative "../kafka/scenario"
 require_relative "scenario"
 
