@@ -174,10 +174,12 @@ class Scenario
       events.select { |event| event["event"] == "node_forked" }.map { |event| event["pid"] }
     end
 
+    # The last events come first: a report of it may be cut.
     def account
-      facts = %w[event node pid signal message error]
-      last = events.last(15).map { |event| event.values_at(*facts).compact.join(" ") }
-      "#{"it has ended, " unless @pidfd.alive?}events: #{last}, stderr: #{stderr.lines.first(12)}"
+      facts = %w[event node pid signal reason message error]
+      last = events.last(15).reverse.map { |event| event.values_at(*facts).compact.join(" ") }
+      "#{"it has ended, " unless @pidfd.alive?}events, the last first: #{last}, " \
+        "stderr: #{stderr.lines.first(12)}"
     end
 
     # Closes the reader of its log.

@@ -37,7 +37,7 @@ ExampleScenario.play do
   written = -> { File.exist?(ledger) ? File.readlines(ledger, chomp: true) : [] }
   entries = -> { written.call.uniq.size }
 
-  quick = { "liveness_timeout: 30" => "liveness_timeout: 1.5, kill_timeout: 0.5" }
+  quick = { "liveness_timeout: 30" => "liveness_timeout: 3, kill_timeout: 2" }
   swarm = run_example("karafka_in_a_swarm", files: { "harm.rb" => HARM },
                       options: { **quick, "orders_consumer" => "harm" },
                       "LEDGER" => ledger, "KARAFKA_ROOT_DIR" => directory)

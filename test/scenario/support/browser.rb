@@ -87,9 +87,12 @@ class Browser
       @tab.set_viewport(width:, height:, scale_factor: scale, mobile: width < 600)
     end
 
+    # Without transitions: a notice that fades has too little contrast for a moment.
     def dark=(dark)
+      features = { "prefers-color-scheme" => dark ? "dark" : "light",
+                   "prefers-reduced-motion" => "reduce" }
       @tab.command("Emulation.setEmulatedMedia",
-                   features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }])
+                   features: features.map { |name, value| { name:, value: } })
     end
 
     def visit(url) = leave { @tab.command("Page.navigate", url:)["errorText"] }
