@@ -53,6 +53,15 @@ class GrafanaDashboardTest < Skep::TestCase
     assert_empty open
   end
 
+  test "legends name the instance of each node and supervisor" do
+    targets = panels.flat_map { |panel| panel["targets"].to_a }
+    single = targets.select do |target|
+      target["expr"].match?(/\A(?:rate\()?skep_(?:node|supervisor)_|by \(instance/)
+    end
+    refute_empty single
+    assert_empty(single.reject { |target| target["legendFormat"].include?("{{instance}}") })
+  end
+
   test "has the fields that an import needs" do
     assert_equal %w[skep skep-swarm], dashboard.values_at("title", "uid")
     assert_includes 36..41, dashboard["schemaVersion"]
