@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "skep/log"
 require_relative "snapshots"
 
 class SwarmCollectorTest < Skep::TestCase
@@ -30,6 +31,36 @@ class SwarmCollectorTest < Skep::TestCase
     }.each { |series, value| assert_equal value, metrics[series], series }
     refute metrics.key?('skep_node_beat_age_seconds{node="spare 0"}')
     refute metrics.key?('skep_node_memory_bytes{node="spare 0",kind="rss"}')
+  end
+
+  test "reports every reason of a restart from the start" do
+    reasons = documented_reasons
+    assert_includes reasons, "reload"
+    assert_includes reasons, "stop_timeout"
+    metrics = figures(status)
+    reasons.each do |reason|
+      series = "skep_node_restarts_total{node=\"1\",reason=\"#{reason}\"}"
+      assert_equal "0", metrics[series], series
+    end
+  end
+
+  test "reports important events from the start" do
+    metrics = figures(status)
+    %w[restart_finished reload_finished reload_failed upgrade_finished node_hung crash_loop]
+      .each { |event| assert_equal "0", metrics["skep_events_total{event=\"#{event}\"}"], event }
+    assert_equal "2", metrics['skep_events_total{event="node_died"}']
+    names = metrics.keys.grep(/events_total/).map { |series| series[/event="(.*)"/, 1] }
+    assert_empty names - Skep::Log::EventCatalog::NAMES
+  end
+
+  test "reports each event that the dashboard or an alert names from the start" do
+    named = ["examples/grafana/skep.json", "docs/reference/metrics.md"].flat_map do |path|
+      text = File.read(File.expand_path("../../#{path}", __dir__), encoding: "UTF-8")
+      text.scan(/skep_events_total\{.*?event=~?\\?"([\w|]+)/).join("|").split("|")
+    end
+    refute_empty named
+    metrics = figures(status)
+    assert_empty(named.reject { |event| metrics.key?("skep_events_total{event=\"#{event}\"}") })
   end
 
   test "reports a consumer group's work, and each partition once" do
@@ -101,6 +132,17 @@ class SwarmCollectorTest < Skep::TestCase
   end
 
   private
+
+  # Those of docs/reference/metrics.md and events.md. A swarm that stops or shrinks starts no new
+  # process.
+  def documented_reasons
+    metrics, events = %w[metrics events].map do |page|
+      File.read(File.expand_path("../../docs/reference/#{page}.md", __dir__), encoding: "UTF-8")
+    end
+    own = metrics[/^\| `reason` \| (.*)/, 1].scan(/`(\w+)`/).flatten
+    rows = events[/^## Reasons\n(.*?)^## /m, 1].scan(/^\| (`.*?) \|/).flatten.join
+    own + rows.scan(/`(\w+)`/).flatten - %w[TERM INT QUIT scale boot_failed]
+  end
 
   def kafka_work(*topics, **facts)
     work(kind: "kafka", group: "billing", topics:, by_topic: [], **facts)

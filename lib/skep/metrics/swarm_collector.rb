@@ -12,8 +12,12 @@ module Skep
       SWARM = %w[booting running quiet stopping stopped].freeze
       NODE = %w[waiting booting ready quiet stopping dead spare].freeze
       # Reported from the start, so that Prometheus sees their first increase.
-      CRASHES = %w[signal failure oom hung unhealthy].freeze
-      private_constant :SWARM, :NODE, :CRASHES
+      REASONS = %w[signal failure clean unknown fork_failed hung unhealthy oom boot_timeout
+                   stop_timeout forced memory_limit memory_budget max_lifetime restart reload
+                   refork channel_closed protocol_error].freeze
+      EVENTS = %w[restart_finished restart_failed reload_finished reload_failed upgrade_finished
+                  upgrade_failed node_died node_hung node_unhealthy crash_loop].freeze
+      private_constant :SWARM, :NODE, :REASONS, :EVENTS
 
       def initialize(output)
         @output = output
@@ -24,7 +28,7 @@ module Skep
         swarm(status)
         status["nodes"].each { |node| node(node) }
         supervisor(status["supervisor"])
-        status["events"].each { |name, count| add("events_total", count, event: name) }
+        events(status["events"])
         add("recovery_seconds", status["recovery"])
         add("answer_seconds", duration.round(6))
       end
@@ -73,10 +77,16 @@ module Skep
       end
 
       def ends(facts, node)
-        (CRASHES | facts["restarts_by"].keys).each do |reason|
+        (REASONS | facts["restarts_by"].keys).each do |reason|
           add("node_restarts_total", facts["restarts_by"].fetch(reason, 0), node:, reason:)
         end
         facts["deaths"].each { |phase, count| add("node_deaths_total", count, node:, phase:) }
+      end
+
+      def events(counts)
+        (EVENTS | counts.keys).each do |name|
+          add("events_total", counts.fetch(name, 0), event: name)
+        end
       end
 
       def supervisor(facts)
