@@ -50,8 +50,13 @@ Scenario.play do
 
   two_works = "#{format(CODE, version: 9, boot_code: "nil", work: "nil", boot: 9)[0..-5]}" \
               "  swarm.work {}\nend\n__END__\n"
+  unknown = "Skep.swarm(\"code\", grp: 1) { |swarm| swarm.work {} }\n__END__\n"
+  fails(swarm, /unknown option: grp/, before: unknown)
   fails(swarm, /syntax error/i, before: "Skep.swarm(\n)) (\n")
   fails(swarm, /gone wrong/, before: "raise 'gone wrong'\n")
+  must("warn of no mold that left after a failed reload") do
+    swarm.events.none? { |event| event["event"] == "mold_died" && event["level"] == "warn" }
+  end
   fails(swarm, /could not begin: RuntimeError: no database/, boot_code: "raise 'no database'")
   fails(swarm, /could not begin$/, boot_code: "exit!(3)")
   fails(swarm, /could not begin: RuntimeError: no work/, work: "raise 'no work'")

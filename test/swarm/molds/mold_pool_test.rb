@@ -112,6 +112,18 @@ class MoldPoolTest < Skep::TestCase
     assert_predicate mold, :killed?
   end
 
+  test "lets a candidate leave whose file its rollout has rejected, without a warning" do
+    levels = []
+    @events.subscribe(:mold_died) { |event| levels << event.level }
+    @events.subscribe(:mold_load_rejected) { |event| @pool.retire(event.subject, in_use: false) }
+    mold = @pool.start(candidate: true)
+    send_from(mold, "refused", "sentence" => "no", "exit_code" => 78)
+    assert_equal [:leaving, false], [mold.state, mold.killed?]
+    mold.kill # it doesn't leave in time
+    turn_until { @pool.molds.empty? }
+    assert_equal [:debug], levels
+  end
+
   test "before the first boot, only announces mold_load_rejected for the supervisor" do
     @lifecycle.nodes_requested = false
     mold = @pool.start

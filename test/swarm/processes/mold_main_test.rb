@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "tmpdir"
 require "skep/swarm"
 
 class MoldMainTest < Skep::TestCase
@@ -15,5 +16,31 @@ class MoldMainTest < Skep::TestCase
     theirs = { SLOTS => "5" }
     MoldMain.clean_environment(theirs)
     assert_equal({ SLOTS => "5" }, theirs)
+  end
+
+  test "ends with 0 and no output if the supervisor rejects its file before prepare" do
+    ours, theirs = Skep::Swarm::IPC::Channel.pair
+    file = File.join(Dir.mktmpdir, "swarm.rb")
+    File.write(file, 'Skep.swarm("s") { |swarm| swarm.work {} }')
+    reader, writer = IO.pipe
+    pid = spawn_mold(theirs, file, writer)
+    [theirs, writer].each(&:close)
+    ours.post("load", { "mold" => 0, "supervisor" => Process.pid })
+    assert_equal "loaded", ours.take.type
+    ours.post("leave")
+    ours.close
+    assert_equal ["", 0], [reader.read, Process.wait2(pid).last.exitstatus]
+  ensure
+    [reader, ours].each(&:close)
+    FileUtils.rm_rf(File.dirname(file))
+  end
+
+  private
+
+  def spawn_mold(theirs, file, output)
+    command = [RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-rskep", "-e",
+               "Skep::Swarm::Processes::MoldMain.main", "--", file]
+    Process.spawn(*command, in: File::NULL, %i[out err] => output, close_others: true,
+                            **MoldMain.descriptors(theirs))
   end
 end

@@ -198,7 +198,7 @@ module Skep
           working = @lifecycle.nodes_requested?
           @events.publish(:mold_load_failed, mold, level: :error, error:) if working
           @events.announce(:mold_load_rejected, mold, error:, exit_code:)
-          mold.kill if working
+          mold.kill if working && !mold.retired? # a rollout has let it leave
         end
 
         def ready(mold, message)
@@ -273,10 +273,12 @@ module Skep
           check
         end
 
+        # An end that the supervisor has caused isn't worth a warning.
         def report(mold, exit_status, retired)
           return if @done && exit_status.clean?
 
-          level = @done || (retired && exit_status.clean?) ? :debug : :warn
+          left = retired && (exit_status.clean? || (mold.candidate? && mold.killed?))
+          level = @done || left ? :debug : :warn
           reason = IPC::ExitStatus::OOM if !mold.killed? && @oom.call(exit_status)
           @events.publish(:mold_died, mold, level:, **exit_status.to_plain, reason:)
         end

@@ -149,9 +149,11 @@ module Skep
           @channel.post("loaded", @swarm.__to_plain)
         end
 
-        # Returns the next message, which is of that type, or nil at the channel's end.
+        # Returns the next message, which is of that type. nil: the channel has ended, or the
+        # supervisor doesn't want this mold's file and lets it leave.
         def receive(type)
-          frame = @channel.take or return
+          frame = @channel.take
+          return if frame.nil? || frame.type == "leave"
           return IPC::Messages::TO_MOLD.incoming(frame) if frame.type == type
 
           raise IPC::Messages::Invalid, "#{IPC::PlainData.shown(frame.type)} came before #{type}"
