@@ -44,6 +44,28 @@ class StatusLineTest < Skep::TestCase
                  line(failure: "the last reload failed: no")
   end
 
+  test "shortens what failed last, after a word" do
+    options = (1..28).map { |number| "option#{number}" }.join(", ")
+    failure = "the last reload failed: swarm.rb: ArgumentError while it was loaded, line 5: " \
+              "unknown option grp: it takes #{options}"
+
+    assert_equal "1 node ready; the last reload failed: swarm.rb: ArgumentError while it was " \
+                 "loaded, line 5: unknown option grp: it takes option1, option2, option3 …",
+                 line(failure:)
+  end
+
+  test "cuts no secret in two" do
+    text = line(failure: "#{"x" * 120} redis://user:hunter2hunter2hunter2@h")
+
+    refute_includes text, "hunter"
+  end
+
+  test "leaves out what failed last once the swarm stops" do
+    failure = "the last reload failed: no"
+    assert_equal "stopping, 1 node left", line(state: :stopping, failure:)
+    assert_equal "ended", line(state: :stopped, failure:)
+  end
+
   test "is one short line without secrets" do
     text = line(state: :stopped, failures: ["redis://u:hunter2@h\n#{"x" * 1_000}"])
 

@@ -4,14 +4,15 @@
 #
 #   StatusLine.of(supervisor)                        # => "3 of 4 nodes ready, 1 in a crash loop"
 #   StatusLine.of(supervisor, in_progress: "reload") # => "reload in progress, 4 nodes ready"
-#   StatusLine.of(supervisor, failure: "…")          # => "4 nodes ready; …"
+#   StatusLine.of(supervisor, failure: "…")          # => "4 nodes ready; …", until the swarm stops
 #   StatusLine.booted?(supervisor)   # => true once a node is ready and each has been or has failed
 #   StatusLine.ready?(supervisor)    # => true if a node is ready
 module Skep
   module Systemd
     class StatusLine
       LENGTH = 400 # at most
-      private_constant :LENGTH
+      FAILURE = 140 # of these; the log has the whole error
+      private_constant :LENGTH, :FAILURE
 
       class << self
         def of(supervisor, **also) = new(supervisor).line(**also)
@@ -36,11 +37,19 @@ module Skep
 
       def line(in_progress: nil, failure: nil)
         change = "#{in_progress} in progress, " if in_progress
-        text = "#{change}#{state}#{failure && "; #{failure}"}"
-        Redaction.of(text).tr("\n", " ")[0, LENGTH]
+        note = "; #{shortened(failure)}" if failure && !@supervisor.stopping?
+        clean("#{change}#{state}#{note}")[0, LENGTH]
       end
 
       private
+
+      # Redacts a text before anything is cut off: half a secret isn't recognized.
+      def clean(text) = Redaction.of(text).tr("\n", " ")
+
+      def shortened(text)
+        text = clean(text)
+        text.size > FAILURE ? "#{text[0, FAILURE].sub(/[\s,;:(]*\S*\z/, "")} …" : text
+      end
 
       def state
         return @supervisor.failures.first if @supervisor.failures.any?
