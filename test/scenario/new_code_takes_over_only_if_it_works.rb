@@ -52,7 +52,7 @@ Scenario.play do
               "  swarm.work {}\nend\n__END__\n"
   unknown = "Skep.swarm(\"code\", grp: 1) { |swarm| swarm.work {} }\n__END__\n"
   fails(swarm, /unknown option: grp/, before: unknown)
-  fails(swarm, /syntax error/i, before: "Skep.swarm(\n)) (\n")
+  fails(swarm, /syntax error.*: correct it, and reload again\z/i, before: "Skep.swarm(\n)) (\n")
   fails(swarm, /gone wrong/, before: "raise 'gone wrong'\n")
   must("warn of no mold that left after a failed reload") do
     swarm.events.none? { |event| event["event"] == "mold_died" && event["level"] == "warn" }

@@ -30,6 +30,15 @@ class LoaderTest < Skep::TestCase
     end
   end
 
+  test "advises what to do after a syntax error" do
+    refused = Skep::Swarm::Definition::Loader::InvalidSwarmFile
+    first = assert_raises(refused) { load_text("(") }
+    later = assert_raises(refused) { load_text("(", advice: "reload again") }
+
+    assert_match(/: correct it, and run again\z/, first.message)
+    assert_match(/: correct it, and reload again\z/, later.message)
+  end
+
   test "reports a missing file" do
     error = assert_raises(Skep::Swarm::Definition::Loader::InvalidSwarmFile) do
       Skep::Swarm::Definition::Loader.new("no/such.rb").swarm
@@ -41,11 +50,11 @@ class LoaderTest < Skep::TestCase
 
   private
 
-  def load_text(text)
+  def load_text(text, **advice)
     Dir.mktmpdir do |directory|
       path = File.join(directory, "swarm.rb")
       File.write(path, text)
-      Skep::Swarm::Definition::Loader.new(path).swarm
+      Skep::Swarm::Definition::Loader.new(path, **advice).swarm
     end
   end
 end

@@ -48,8 +48,10 @@ module Skep
           end
         end
 
-        def initialize(file)
+        # advice: what to do after the correction of a syntax error.
+        def initialize(file, advice: "run again")
           @file = file
+          @advice = advice
         end
 
         def swarm
@@ -69,7 +71,7 @@ module Skep
           refuse_missing unless File.file?(@file)
           load(File.expand_path(@file))
         rescue SyntaxError => e
-          refuse(syntax(e), "mend it and run again")
+          refuse(syntax(e), "correct it, and #{@advice}")
         rescue SystemExit => e
           refuse("it called exit(#{e.status}) while it was loaded",
                  "let it describe the swarm and end")

@@ -145,8 +145,15 @@ module Skep
           return false unless frame && @orphan_guard.confirm(frame["supervisor"])
 
           @number = frame["mold"]
-          @swarm ||= Definition::Loader.new(@file).swarm
+          @swarm ||= loader.swarm
           @channel.post("loaded", @swarm.__to_plain)
+        end
+
+        # Only the first mold boots the swarm: it runs already when a later one loads the file.
+        def loader
+          return Definition::Loader.new(@file) if @number.zero?
+
+          Definition::Loader.new(@file, advice: "reload again")
         end
 
         # Returns the next message, which is of that type. nil: the channel has ended, or the
