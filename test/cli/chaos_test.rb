@@ -144,7 +144,7 @@ class ChaosTest < Skep::TestCase
         ["--kill-rate", "-1"] => [64, /--kill-rate must be between 0 and 6000 \(got -1\)/],
         ["--recovery-timeout", "-1"] => [64, /--recovery-timeout must be 0 or more/],
         ["--control", "#{dir}/nobody.sock"] => [1, /no swarm answers at/],
-        ["much"] => [64, /unexpected argument: much/] }
+        ["much"] => [64, /give NAME or --control, not both/] }
         .each do |arguments, (code, sentence)|
         err = StringIO.new
         at = ["--control", "#{dir}/victim.sock"] unless arguments.include?("--control")

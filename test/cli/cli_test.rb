@@ -55,7 +55,11 @@ class CliTest < Skep::TestCase
       %w[run a.rb --pidfile] => /missing argument: --pidfile/,
       %w[check a.rb b.rb] => /unexpected argument: b.rb: usage: skep check/,
       %w[doctor a.rb --timeout x] => /invalid argument: --timeout x/,
-      %w[status --control /a b] => /unexpected argument: b: usage: skep status/,
+      %w[status --control /a b] => /give NAME or --control, not both: usage: skep status/,
+      %w[top a --control /a] => /give NAME or --control, not both: usage: skep top/,
+      %w[stop a --control /a] => /give NAME or --control, not both: usage: skep stop/,
+      %w[scale a 2 --control /a] => /give NAME or --control, not both: usage: skep scale/,
+      %w[chaos a --control /a] => /give NAME or --control, not both: usage: skep chaos/,
       %w[top a/b] => %r{invalid name "a/b": use letters, digits, dots and dashes},
       %w[restart --node x] => /invalid argument: --node x/,
       %w[reload --node 3] => /invalid option: --node/,
@@ -74,11 +78,23 @@ class CliTest < Skep::TestCase
   end
 
   test "a command for a swarm that isn't there gets one sentence and 1" do
-    { %w[status nobody] => /no swarm called nobody runs here/,
+    { %w[status nobody] => /no swarm called nobody runs in/,
       %w[status --control /nowhere] => /no swarm answers at/,
-      %w[stop nobody] => /no swarm called nobody runs here/,
-      %w[top a b --once] => /no swarm called a runs here/ }.each do |argv, sentence|
+      %w[stop nobody] => /no swarm called nobody runs in/,
+      %w[top a b --once] => /no swarm called a runs in/ }.each do |argv, sentence|
       assert_refused(1, argv, sentence)
+    end
+  end
+
+  test "a command that finds no swarm reports the run directory and how to name another" do
+    Dir.mktmpdir do |directory|
+      advice = "set SKEP_RUN_DIR or use --control if it uses another one"
+      { %w[status billing] => "no swarm called billing runs in #{directory}: #{advice}",
+        %w[status] => "no swarm runs in #{directory}: #{advice}" }.each do |argv, sentence|
+        _, err, status = run_program("require \"skep/cli\"; exit(Skep::CLI.start(#{argv}))",
+                                     env: { "SKEP_RUN_DIR" => directory })
+        assert_equal ["skep: #{sentence}\n", 1], [err, status.exitstatus]
+      end
     end
   end
 

@@ -54,6 +54,6 @@ Scenario.play do
   must("show the only swarm: #{out}") { code.zero? && out.start_with?("billing: running") }
   must("stop the only swarm without a name") { run_skep(billing, "stop").last.zero? }
   _, err, code = run_skep(billing, "status")
-  must("report that no swarm runs: #{err}") { code == 1 && err.include?("no swarm runs here") }
+  must("report that no swarm runs: #{err}") { code == 1 && err.include?("no swarm runs in ") }
   must("stop with 0") { billing.wait.exitstatus == 0 }
 end

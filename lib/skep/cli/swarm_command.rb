@@ -8,6 +8,8 @@ module Skep
   module CLI
     class SwarmCommand < Command
       ARGUMENT = :swarm
+      ELSEWHERE = "set SKEP_RUN_DIR or use --control if it uses another one"
+      private_constant :ELSEWHERE
 
       private
 
@@ -35,7 +37,10 @@ module Skep
       end
 
       def control_path
-        options[:control] || (named? ? path_of(arguments.shift) : only_one)
+        return arguments.any? ? path_of(arguments.shift) : only_one unless options[:control]
+        raise UsageError, "give NAME or --control, not both: #{usage}" if arguments.any?
+
+        options[:control]
       end
 
       # Returns true if the command line says which swarm is meant.
@@ -49,23 +54,21 @@ module Skep
         path = File.join(directory, "#{name}.sock")
         return path if ours?(path)
 
-        raise CommandFailed, "no swarm called #{name} runs here: #{others(name)}"
+        raise CommandFailed, "no swarm called #{name} runs in #{directory}: #{advice(name)}"
       end
 
-      def others(name)
+      def advice(name)
         names = running.map { |path| name_of(path) }
         nearest = CLI.nearest(name, names)
         return "did you mean #{nearest}?" if nearest
 
-        names.empty? ? "no swarm does" : "running swarms: #{names.join(", ")}"
+        [*("running swarms: #{names.join(", ")}" if names.any?), ELSEWHERE].join("; ")
       end
 
       def only_one
         paths = running
         return paths.first if paths.one?
-        if paths.empty?
-          raise CommandFailed, "no swarm runs here: name its control socket with --control PATH"
-        end
+        raise CommandFailed, "no swarm runs in #{directory}: #{ELSEWHERE}" if paths.empty?
 
         names = paths.map { |path| name_of(path) }
         raise CommandFailed, "several swarms run here: name one of #{names.join(", ")}"
