@@ -138,6 +138,22 @@ class CliTest < Skep::TestCase
     assert_match(/: on\(:node_diedd\): skep publishes no such event: did you mean node_died\?/, err)
   end
 
+  test "check warns of a variable whose name is nearly an option's" do
+    Dir.mktmpdir do |directory|
+      file = "#{directory}/swarm.rb"
+      File.write(file, "Skep.swarm('a') { |one| one.work { } }")
+      env = { "SKEP_STOPTIMEOUT" => "3", "SKEP_STOP_TIMEOUT" => "3", "SKEP_RUNDIR" => "/run",
+              "SKEP_NODE_ID" => "1", "SKEP_PASSWORD" => "x", "SKEP_NODE" => "" }
+      _, err, status = run_program("require \"skep/cli\"; exit(Skep::CLI.start([\"check\", " \
+                                   "#{file.inspect}]))", env:)
+      warnings = { "SKEP_STOPTIMEOUT" => "SKEP_STOP_TIMEOUT", "SKEP_RUNDIR" => "SKEP_RUN_DIR" }
+      expected = warnings.map do |name, near|
+        "skep: #{file}: warning: #{name} in the environment has no effect: did you mean #{near}?\n"
+      end
+      assert_equal [expected.sort, 0], [err.lines.sort, status.exitstatus]
+    end
+  end
+
   test "check names the gem that an option needs" do
     Dir.mktmpdir do |directory|
       file = "#{directory}/swarm.rb"

@@ -11,6 +11,9 @@ module Skep
         SUMMARY = "Check a swarm file and print every error and warning"
         USAGE = "skep check [FILE]"
         EXAMPLES = ["skep check", "skep check swarm.rb"].freeze
+        # Variables that skep reads or sets, and that are no options.
+        VARIABLES = %w[run_dir pure node_id owner_pid heap_slots].freeze
+        private_constant :VARIABLES
 
         private
 
@@ -23,7 +26,7 @@ module Skep
           given = plain["options"].merge(Swarm::Definition::EnvironmentOptions.read)
           config = Swarm::Definition::Config.new(plain["name"], given, tasks: plain["tasks"])
           code = report(file, config, [*config.errors, *missing_gems(config)],
-                        [*config.warnings, *misspelt(plain["events"])])
+                        [*config.warnings, *misspelt(plain["events"]), *misspelt_variables])
           memberships(swarm, config).each { |line| out.puts("  #{line}") } if code.zero?
           code
         end
@@ -55,6 +58,20 @@ module Skep
             "on(:#{name}): skep publishes no such event: did you mean #{near}?" if near
           end
         end
+
+        # Other variables may be the application's own, but a name that is nearly an option's is a
+        # mistake.
+        def misspelt_variables(environment = ENV)
+          prefix = Swarm::Definition::EnvironmentOptions::PREFIX
+          known = [*Swarm::Definition::Config::Options::ALL.keys.map(&:to_s), *VARIABLES]
+          given = environment.reject { |_, text| text.empty? }.keys.grep(/\A#{prefix}/)
+          (given.map { |name| name.delete_prefix(prefix).downcase } - known).filter_map do |name|
+            near = CLI.nearest(name, known) or next
+            "#{variable(name)} in the environment has no effect: did you mean #{variable(near)}?"
+          end
+        end
+
+        def variable(name) = "#{Swarm::Definition::EnvironmentOptions::PREFIX}#{name.upcase}"
 
         def report(file, config, errors, warnings)
           errors.each { |sentence| err.puts("skep: #{file}: #{sentence}") }
