@@ -30,6 +30,11 @@ class ExamplesTest < Skep::TestCase
     assert_operator probe["periodSeconds"] * probe["failureThreshold"], :>, 2 * config.boot_timeout
   end
 
+  test "a pod counts only after a crash loop would have been found" do
+    assert_operator manifest.dig("spec", "minReadySeconds"), :>=, 30
+    assert_operator manifest.dig("spec", "minReadySeconds"), :>=, config.restart_window / 2
+  end
+
   test "a pod has more memory than its nodes may take" do
     assert_equal "1Gi", container.dig("resources", "limits", "memory")
     assert_operator config.memory_budget, :<, 0.9 * 1024**3
