@@ -9,7 +9,9 @@ module Skep
       # The session timeout is long enough for a busy machine.
       COOPERATIVE = { "partition.assignment.strategy": "cooperative-sticky",
                       "session.timeout.ms": 6_000 }.freeze
-      private_constant :COOPERATIVE
+      OFFSET_COMMIT = 8
+      METADATA_TOO_LARGE = 12
+      private_constant :COOPERATIVE, :OFFSET_COMMIT, :METADATA_TOO_LARGE
 
       def teardown
         @consumer&.close
@@ -35,6 +37,21 @@ module Skep
         [start, starter].compact.each(&:close)
       end
 
+      test "a commit's metadata comes back with its offset, in any letters" do
+        broker(orders: 2)
+        assert_equal 0, consumer.commit([["orders", 0, 5, nil, "fünf"], ["orders", 1, 6]], 10)
+        assert_equal [[5, "fünf"], [6, nil]], [committed(0), committed(1)]
+      end
+
+      test "commits without metadata once a broker has refused it" do
+        broker(orders: 1)
+        @broker.fail_next(OFFSET_COMMIT, METADATA_TOO_LARGE)
+        assert_equal 0, consumer.commit([["orders", 0, 5, nil, "much"]], 10)
+        assert_equal [5, nil], committed(0)
+        assert_equal 0, consumer.commit([["orders", 0, 6, nil, "little"]], 10)
+        assert_equal [6, nil], committed(0)
+      end
+
       test "seek raises if librdkafka rejects the seek of a partition" do
         broker(orders: 8)
         join
@@ -44,6 +61,11 @@ module Skep
       end
 
       private
+
+      # Offset and metadata. (The leader epoch is the embedded broker's.)
+      def committed(number)
+        consumer.commits([["orders", number]], 10).fetch(["orders", number]).values_at(0, 2)
+      end
 
       def consumer
         @consumer ||= Consumer.new({ **@broker.settings.transform_keys(&:to_sym), **COOPERATIVE,

@@ -110,20 +110,36 @@ module Skep
         offset
       end
 
-      # Commits these offsets, with leader epochs where they are given, and waits for the answer.
-      # Returns an error code; 0 is success.
+      # Commits these offsets, with leader epochs and metadata where they are given, and waits for
+      # the answer. Returns an error code; 0 is success.
       def commit(offsets, seconds)
         return 0 if offsets.empty?
 
         answers = queue
-        code = Librdkafka::TopicPartitionList.make(offsets) do |list|
-          Librdkafka::Bindings.commit_queue(handle, list.pointer, answers.pointer, nil, nil)
-        end
+        code = request_commit(offsets, answers)
         return code unless code.zero?
 
-        answers.wait(seconds, &:code) || Librdkafka::ErrorCode::TIMED_OUT
+        refused = false
+        code = answers.wait(seconds) do |event|
+          refused = metadata_refused?(event)
+          event.code
+        end
+        refused ? commit(offsets, seconds) : code || Librdkafka::ErrorCode::TIMED_OUT
       ensure
         answers&.close
+      end
+
+      # The same without waiting. The answer is an event of `control`, like those of librdkafka's
+      # own commits.
+      def commit_later(offsets) = request_commit(offsets, control)
+
+      # Returns true for the answer of a broker that accepts less metadata than others do
+      # (offset.metadata.max.bytes). Commits have none from here on.
+      def metadata_refused?(event)
+        return false if @without_metadata
+
+        code = Librdkafka::ErrorCode::OFFSET_METADATA_TOO_LARGE
+        @without_metadata = event.list.to_a.any? { |entry| entry.last == code }
       end
 
       # Returns true for a static member, whose partitions stay assigned to it after `leave` until
@@ -178,6 +194,13 @@ module Skep
       end
 
       private
+
+      def request_commit(offsets, answers)
+        offsets = offsets.map { |entry| entry.first(4) } if @without_metadata
+        Librdkafka::TopicPartitionList.make(offsets) do |list|
+          Librdkafka::Bindings.commit_queue(handle, list.pointer, answers.pointer, nil, nil)
+        end
+      end
 
       # Returns true while the group knows this member: librdkafka has a member id from the answer
       # to its JoinGroup until it leaves.

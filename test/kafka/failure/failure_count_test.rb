@@ -50,6 +50,18 @@ module Skep
         assert_equal [10.0, 12.0], [failures.since, failures.outage_since]
       end
 
+      test "continues the count of another process, also of failures after others succeeded" do
+        before = Failure::FailureCount.new
+        [nil, 12.0].each_with_index { |success, n| fail_at(before, 10.0 + (5 * n), success:) }
+        assert_equal [2, 1, 10], before.dump(20.0)
+
+        failures = Failure::FailureCount.restore(0, before.dump(20.0), 100.0)
+        assert_equal [90.0, 2, 2, 1],
+                     failures.then { |one| [one.since, one.count, one.number, one.own_failures] }
+        fail_at(failures, 101.0, success: nil)
+        assert_equal [3, 3, 2], [failures.count, failures.number, failures.own_failures]
+      end
+
       private
 
       def fail_at(failures, now, success:)

@@ -162,7 +162,102 @@ module Skep
         refute_predicate partition, :more?
       end
 
+      test "the next owner processes nothing again that is done beyond the committed offset" do
+        leave_done_beyond
+        partition = restored
+        put_again
+        assert_equal [0, 1], processed(partition)
+        assert_equal 3, partition.position
+      end
+
+      test "what is done beyond the offset is committed again until it has been read" do
+        leave_done_beyond
+        partition = restored
+        put_again(0...1)
+        finish(partition, draw(partition))
+        assert_equal 1, partition.position
+        assert_equal [2], beyond(partition)
+      end
+
+      test "messages of a higher leader epoch are processed, though their offsets are done" do
+        leave_done_beyond
+        partition = restored
+        @queue.define_singleton_method(:leader_epoch) { 9 }
+        put_again
+        @queue.pass(3)
+        assert_equal [0, 1, 2], processed(partition)
+      end
+
+      test "a seek forgets what is done beyond the committed offset" do
+        leave_done_beyond
+        partition = restored
+        partition.seek(0)
+        assert_nil draw(partition)
+        put_again
+        assert_equal [0, 1, 2], processed(partition)
+      end
+
+      ORDERS.each do |name, order|
+        test "a message that failed alone keeps its failures in the next owner, #{name}" do
+          partition = @former = partition(**order)
+          put("a")
+          item = draw(partition)
+          assert_nil partition.progress
+          3.times { item.failed(0) }
+          assert partition.failed(item)
+          assert_equal 0, partition.progress[2]
+
+          @former, partition = partition, restored(**order)
+          put_again(0...2)
+          item = draw(partition)
+          assert_equal [1, 3], [item.batch.size, item.failures.count]
+          finish(partition, item) until item.done?
+          finish(partition, draw(partition)) while partition.more?
+          assert_equal ["t", 0, 2], partition.progress
+        end
+      end
+
       private
+
+      # A partition of which the third message is done, and the first two aren't.
+      def leave_done_beyond
+        @former = partition(**ORDERS["by key"])
+        put("a", "a", "b")
+        first, other = draw(@former), draw(@former)
+        assert_equal [[0, 1], [2]], [first.offsets, other.offsets]
+        assert_nil @former.progress
+        finish(@former, other)
+        assert_equal 0, @former.position
+      end
+
+      # Processes what is there; returns the offsets.
+      def processed(partition)
+        offsets = []
+        while partition.more?
+          item = draw(partition)
+          offsets.concat(item.offsets)
+          finish(partition, item)
+        end
+        offsets
+      end
+
+      def metadata(partition)
+        offset, _, text = partition.progress.drop(2)
+        Consumer::CommitMetadata.read(text, offset)
+      end
+
+      def beyond(partition) = (0..9).select { |offset| metadata(partition).done?(offset) }
+
+      # The partition at its next owner.
+      def restored(**order)
+        metadata = metadata(@former)
+        @queue = Fakes::PartitionQueue.new
+        partition(**ORDERS["by key"], **order).tap { |one| one.restore(metadata) }
+      end
+
+      def put_again(offsets = 0...3)
+        offsets.each { |offset| put(%w[a a b].fetch(offset), at: offset) }
+      end
 
       def partition(id: 1, seeking: ->(_, _, place) { place }, **options)
         Processing::AssignedPartition.new(
@@ -177,7 +272,8 @@ module Skep
         partition.release(item)
       end
 
-      def put(*keys, bytes: 1)
+      def put(*keys, bytes: 1, at: @next)
+        @next = at
         keys.each do |key|
           @queue << Message.new("t", 0, @next, key, "v" * bytes, -1, {})
           @next += 1

@@ -42,6 +42,14 @@ module Skep
         assert_equal 20, @progress.position
       end
 
+      test "says which offsets are done from one on, as far as it has read" do
+        @progress.done(11)
+        assert_equal "01110", @progress.done_from(10)
+        assert_equal ["110", "0", "", "011"],
+                     [@progress.done_from(12), @progress.done_from(14), @progress.done_from(20),
+                      @progress.done_from(10, limit: 3)]
+      end
+
       test "skip_to sets the position if nothing is open" do
         progress = Processing::KeyOffsetTracker.new
         progress.skip_to(5)

@@ -16,10 +16,12 @@ module Skep
         @lease = Processing::MembershipLease.new(3.0, clock: -> { @now })
         @part = Fakes::OwnedPartition.new(nil, ["orders", 0, 7])
         @node = FakeNode.new
+        @scheduler = Processing::Scheduler.new
       end
 
       def teardown
         @node.close
+        @scheduler.clear
         super
       end
 
@@ -99,7 +101,8 @@ module Skep
         @group = Fakes::CommittingConsumer.new(*codes, &on_commit)
         @commits = @group.commits if codes.any?
         Processing::PartitionOwnership.new(node: @node, partition: @part, consumer: @group,
-                                           lease: @lease, asks: !transactional)
+                                           scheduler: @scheduler, lease: @lease,
+                                           asks: !transactional)
       end
 
       # Returns the offsets that `each` yields.

@@ -28,9 +28,13 @@ module Skep
       end
 
       def teardown
+        teardown_scheduler
+        super
+      end
+
+      def teardown_scheduler
         @scheduler.close
         @scheduler.clear
-        super
       end
 
       test "hands out one item of a partition ordered by offset at a time" do
@@ -271,6 +275,36 @@ module Skep
         partition(1).revoke(:asked)
         2.times { [1, 2].each { |id| wake(id) } }
         assert_equal [2, nil], [take.partition.id, take]
+      end
+
+      test "by key, rings for what is done, and returns it once to be committed" do
+        teardown_scheduler
+        @scheduler = Processing::Scheduler.new(by_key: true)
+        add(1)
+        add(2)
+        item = take
+        assert_empty @scheduler.take_uncommitted
+        @scheduler.complete(item)
+        @scheduler.release(item)
+        assert_equal [0], @scheduler.uncommitted.drain
+        assert_equal [["t", 1, 42]], @scheduler.take_uncommitted
+        assert_empty @scheduler.take_uncommitted
+        @scheduler.commit_again([["t", 1], ["t", 7]])
+        assert_equal [["t", 1, 42]], @scheduler.take_uncommitted
+      end
+
+      test "rings at once for a failure of a message alone, and not for an offset in order" do
+        add(1, items: 2)
+        item = take
+        @scheduler.complete(item)
+        @scheduler.release(item)
+        assert_empty @scheduler.uncommitted.drain
+        item = take
+        item.partition.define_singleton_method(:failed) { |_| true }
+        item.back_off(600)
+        @scheduler.release(item)
+        assert_equal [1], @scheduler.uncommitted.drain
+        assert_equal [["t", 1, 42]], @scheduler.take_uncommitted
       end
 
       test "wakes the main thread for a new backoff" do

@@ -52,6 +52,7 @@ module Fakes
     def more? = seeking? ? in_flight.zero? : items.positive? && (wide || in_flight.zero?)
     def done(_strand, offset) = self.position = offset + 1
     def release(item) = (self.released ||= []) << item
+    def failed(_item) = false
     def in_doubt? = false
     def progress = position && [*key, position]
     def close = self.state = :closed

@@ -110,15 +110,16 @@ module Skep
         # Returns the settings of a group member: node `id` of the swarm and host `name`. A static
         # member gets the same partitions back at once after a restart. `"group.instance.id": nil`
         # in the settings, or nameless: true, makes it a dynamic member. patterns: true if it
-        # subscribes to a pattern. stall_timeout: statistics for it are wanted.
+        # subscribes to a pattern. stall_timeout: statistics for it are wanted. auto_commit: false if
+        # librdkafka commits nothing by itself.
         def consumer(name, id, group:, commit_interval:, stall_timeout: nil, nameless: false,
-                     patterns: false)
+                     patterns: false, auto_commit: true)
           own = @protocol.instance_name(name) unless nameless
           defaults = patterns ? DEFAULTS.except(REFRESH) : DEFAULTS
           defaults = defaults.merge(statistics(stall_timeout)) if stall_timeout
           { "client.id" => "#{name}-#{id}" }.merge(defaults, @protocol.defaults, @settings).merge(
             "group.id" => group, "group.instance.id" => ("#{own}-#{id}" if own),
-            "enable.auto.offset.store" => "false", "enable.auto.commit" => "true",
+            "enable.auto.offset.store" => "false", "enable.auto.commit" => auto_commit.to_s,
             "auto.commit.interval.ms" => (commit_interval * 1000).to_i.to_s
           ).compact
         end

@@ -89,8 +89,12 @@ module Skep
         def member_settings(swarm, id, nameless: false)
           settings.consumer("#{swarm}-#{Socket.gethostname}", id,
                             group:, nameless:, commit_interval:, stall_timeout:,
-                            patterns: patterns?)
+                            patterns: patterns?, auto_commit: !by_key?)
         end
+
+        # Returns true if a topic is processed in the order of its keys: a commit says what is done
+        # beyond its offset then, so librdkafka doesn't commit by itself.
+        def by_key? = all.any? { |one| one.ordered_by != :partition }
 
         # Returns a copy without a minimum time before dead-lettering, for tests.
         def timeless = dup.tap { |copy| copy.instance_variable_set(:@retry_for, nil) }.freeze

@@ -46,6 +46,8 @@ module Skep
           @fetch_wait = consumer.fetch_wait
           @broker_outage = BrokerOutage.new(settings: options.settings, consumer:, report:)
           @topic_recreation = TopicRecreation.new(consumer)
+          @offset_committer = OffsetCommitter.new(consumer:, scheduler:,
+                                                  interval: options.commit_interval)
           @fetch_errors = FetchErrors.new(settings: options.settings, consumer:, report:)
           if stall_detector
             @stall_monitor = StallMonitor.new(options:, consumer:, scheduler:, metrics:, report:,
@@ -147,7 +149,8 @@ module Skep
         end
 
         def wait
-          timers = [@broker_outage, @fetch_errors, @leave_policy, *@fetch_wait, *@stall_monitor]
+          timers = [@broker_outage, @offset_committer, @fetch_errors, @leave_policy, *@fetch_wait,
+                    *@stall_monitor]
           ios = [@consumer.control, @topic_recreation, *timers].filter_map(&:io)
           seconds = [poll_interval, @lease.limit / 2, *timers.filter_map(&:seconds_left)].min
           readable, = IO.select([@wake, *ios], nil, nil, seconds)
@@ -157,6 +160,7 @@ module Skep
         def run_timers(readable)
           @fetch_errors.retry_due(@scheduler.readers)
           @fetch_wait&.look
+          @offset_committer.look
           @stall_monitor&.look(outage: @broker_outage.suspected?)
           leave_early if @leave_policy.due?
           readable.include?(@broker_outage.io) ? end_outage : @broker_outage.report_when_certain
@@ -178,8 +182,14 @@ module Skep
           when :commit
             return if @leaving && @early_code&.zero? # librdkafka's own, of the same offsets
 
-            query_topic_ids if event.code.zero? || @rebalance_listener.committed(event.code)
+            committed(event)
           end
+        end
+
+        def committed(event)
+          refused = @consumer.metadata_refused?(event)
+          @offset_committer.answered(succeeded: event.code.zero? && !refused)
+          query_topic_ids if !refused && @rebalance_listener.committed(event.code)
         end
 
         def statistics(statistics)

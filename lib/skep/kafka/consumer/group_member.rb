@@ -44,7 +44,8 @@ module Skep
             # A transaction commits the offsets of a transactional source.
             offset_store = consumer unless options.transactional
             topic_queue = Processing::TopicQueue.new(options) if options.several?
-            scheduler = Processing::Scheduler.new(offset_store:, report:, topic_queue:)
+            scheduler = Processing::Scheduler.new(offset_store:, report:, topic_queue:,
+                                                  by_key: options.by_key?)
             metrics = Metrics::ConsumerMetrics.new(node:, scheduler:, consumer:,
                                                    group: options.group)
             if options.offsets == :database

@@ -19,11 +19,12 @@ module Skep
   module Kafka
     class Consumer
       class RebalanceListener
+        QUICK_SECONDS = 0.5 # within which handlers usually end
         WARN_SECONDS = 5.0 # so long before a partition is given up under its handler, a warning
         COMMIT_SECONDS = 5.0
         RETRY_SECONDS = 0.25
         COMMITTED_SECONDS = 2.0
-        private_constant :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :COMMITTED_SECONDS
+        private_constant :QUICK_SECONDS, :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :COMMITTED_SECONDS
 
         def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
                        broker_outage:, leave_policy:, fetch_errors:)
@@ -142,13 +143,15 @@ module Skep
         private
 
         # Gives each reader the committed offset, so that it notices if the first read is elsewhere
-        # (an offset reset). The assignment goes to librdkafka without offsets: it would take given
+        # (an offset reset), and each partition what the commit says of messages from there on. The assignment goes to librdkafka without offsets: it would take given
         # ones for positions, not for committed offsets, and might not commit lower ones later.
         def add(keys)
-          committed = @consumer.committed_epochs(keys, COMMITTED_SECONDS).to_h
+          committed = @consumer.commits(keys, COMMITTED_SECONDS).to_h
           keys.each do |key|
             new = partition(key)
-            new.reader.begin_at(*committed[key])
+            offset, epoch, metadata = *committed[key]
+            new.reader.begin_at(offset, epoch)
+            CommitMetadata.read(metadata, offset)&.then { |one| new.restore(one) }
             add_partition(new)
           end
         end
@@ -165,8 +168,12 @@ module Skep
         end
 
         # Returns when no handler processes a batch of these partitions any more, or at the
-        # deadline. Warns before another node begins the same messages.
+        # deadline. Commits what is done before a long wait, which a kill may end. Warns before
+        # another node begins the same messages.
         def await_handlers(leaving, deadline)
+          return if released?(leaving, [OS.now + QUICK_SECONDS, deadline].min)
+
+          @consumer.commit(@scheduler.certain(leaving), COMMITTED_SECONDS)
           warn_at = deadline - [WARN_SECONDS, @options.rebalance_wait / 4.0].min
           return if released?(leaving, warn_at)
 

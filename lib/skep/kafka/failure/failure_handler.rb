@@ -287,16 +287,30 @@ module Skep
         attr_reader :since # monotonic seconds
         attr_reader :outage_since # monotonic seconds
 
-        # since: when the batch failed first of which this one is a part.
-        def initialize(since: nil, outage_since: nil)
-          @count = @number = @own_failures = 0
+        # since: when the batch failed first of which this one is a part. count, own_failures,
+        # offset: what another process has counted.
+        def initialize(since: nil, outage_since: nil, count: 0, own_failures: 0, offset: nil)
+          @count = @number = count
+          @own_failures = own_failures
           @since = since
           @outage_since = outage_since
+          @offset = offset
         end
+
+        # Continues the count of another process for the message at that offset. plain: what `dump`
+        # has returned there.
+        def self.restore(offset, plain, now)
+          count, own_failures, seconds = plain.map { |number| Integer(number) }
+          new(since: now - seconds, count:, own_failures:, offset:)
+        end
+
+        # Returns what counts for a batch of one message: its failures, its own ones, and since how
+        # many seconds.
+        def dump(now) = [count, own_failures, (now - since).round]
 
         # A try begins. success: when the last successful try of the partition began; nil: none was.
         def begin_try(success)
-          @others = since && success ? success > since : false
+          @others = own_failures.positive? || (since && success ? success > since : false)
           @outage_since = nil if outage_since && success && success > outage_since
         end
 

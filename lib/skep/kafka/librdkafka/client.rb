@@ -130,8 +130,8 @@ module Skep
       #   consumer.end_of("orders", 3)       # => 1234, the high watermark as of the last fetch; nil
       #   consumer.ends(keys, 2.0)           # => { ["orders", 3] => 1250 }, the high watermarks
       #   consumer.committed(keys, 2.0)      # the group's committed offsets
-      #   consumer.committed_epochs(keys, 2.0)   # => { ["orders", 3] => [42, 7] }, the same with
-      #                                          # leader epochs, which may be nil
+      #   consumer.commits(keys, 2.0)        # => { ["orders", 3] => [42, 7, "…"] }, the same with
+      #                                      # leader epoch and metadata, which may be nil
       #   consumer.starts(keys, 2.0)         # where a group without a committed offset starts
       #   consumer.find(["orders", 3], :beginning, 2.0)   # => 17; or :end, or a Time; raises
       #                                                   # LibrdkafkaError without a response
@@ -152,13 +152,15 @@ module Skep
 
         def committed(keys, seconds) = look_up(:committed, keys, nil, seconds)
 
-        def committed_epochs(keys, seconds)
+        def commits(keys, seconds)
           TopicPartitionList.make(keys) do |list|
             next unless Bindings.committed(handle, list.pointer, (seconds * 1000).to_i).zero?
 
-            found = list.to_a.zip(list.epochs)
-            found.select! { |(_, _, offset, code), _| code.zero? && offset >= 0 }
-            found.to_h { |(topic, number, offset, _), epoch| [[topic, number], [offset, epoch]] }
+            found = list.to_a.zip(list.epochs, list.metadata)
+            found.select! { |(_, _, offset, code), *| code.zero? && offset >= 0 }
+            found.to_h do |(topic, number, offset, _), *others|
+              [[topic, number], [offset, *others]]
+            end
           end
         end
 

@@ -2,11 +2,12 @@
 
 # An rd_kafka_topic_partition_list_t: topics, partitions and offsets.
 #
-#   TopicPartitionList.make([["orders", 0, 42, 7]]) do |list|    # 7: the leader epoch, optional
+#   TopicPartitionList.make([["orders", 0, 42, 7, "…"]]) do |list|
 #     Bindings.offsets_store(handle, list.pointer)
-#   end
+#   end                   # 7: the leader epoch, "…": a commit's metadata; both optional
 #   event.list.to_a       # => [["orders", 0, 42, 0], …] the last is an error code
 #   event.list.epochs     # => [7, nil, …], the leader epochs of the same entries
+#   event.list.metadata   # => ["…", nil, …], the metadata of commits
 #   TopicPartitionList.by_topic(event.list.keys)   # => { "orders" => [0, 1] }
 module Skep
   module Kafka
@@ -20,15 +21,24 @@ module Skep
         # subscribing or assigning have no offsets.
         def self.make(entries)
           pointer = Bindings.topic_partition_list_new(entries.size)
-          entries.each do |topic, partition, offset, epoch|
+          entries.each do |topic, partition, offset, epoch, metadata|
             entry = Bindings.topic_partition_list_add(pointer, topic, partition)
             Bindings.topic_partition_list_set_offset(pointer, topic, partition, offset) if offset
             Bindings.topic_partition_set_leader_epoch(entry, epoch) if epoch
+            copy_metadata(entry, metadata) if metadata
           end
           yield new(pointer)
         ensure
           Bindings.topic_partition_list_destroy(pointer) if pointer
         end
+
+        # librdkafka frees the copy with the list.
+        def self.copy_metadata(pointer, text)
+          entry = Bindings::Structs::TopicPartition.new(pointer)
+          entry[:metadata] = Bindings.mem_malloc(nil, text.bytesize).put_bytes(0, text)
+          entry[:metadata_size] = text.bytesize
+        end
+        private_class_method :copy_metadata
 
         # Returns { "orders" => [0, 1] } for [["orders", 0], ["orders", 1]], sorted.
         def self.by_topic(pairs)
@@ -45,6 +55,15 @@ module Skep
         # Returns the leader epoch of each entry, nil where it has none.
         def epochs
           entries.map { |entry| TopicPartitionList.epoch(entry) }
+        end
+
+        # Returns the metadata of each entry, nil where it has none.
+        def metadata
+          entries.map do |entry|
+            fields = Bindings::Structs::TopicPartition.new(entry)
+            size = fields[:metadata_size]
+            fields[:metadata].read_string(size).force_encoding(Encoding::UTF_8) if size.positive?
+          end
         end
 
         # Returns [topic, partition] of each entry.

@@ -2,12 +2,13 @@
 
 # Tracks which offset of a partition may be committed if its messages are done in any order: the
 # lowest unfinished one. Only KeyOrder uses it, for `ordered_by: :key` or a callable. A partition
-# that is processed in order needs none (PartitionOrder in assigned_partition.rb). Not thread-safe.
+# that is processed in order needs none (PartitionOrder in message_order.rb). Not thread-safe.
 #
 #   tracker = KeyOffsetTracker.new
 #   tracker.open([10, 11, 14], bytes: 300)   # read in one go; 12 and 13 are no messages
 #   tracker.done(11)
 #   tracker.position    # => 10, to commit: all messages before it are done
+#   tracker.done_from(10)   # => "0110", a digit for each offset: 11 is done, 12 is no message
 #   tracker.ahead       # => 3, messages from the lowest unfinished one to the last that was read
 #   tracker.bytes       # => 300, in memory: the messages of one read are freed together
 #
@@ -20,9 +21,11 @@ module Skep
         # Messages read in one go. before: how many messages were read before them; left: how many
         # of them are unfinished.
         ReadGroup = Struct.new(:before, :left, :bytes)
-        private_constant :ReadGroup
+        ZERO = "0".ord
+        private_constant :ReadGroup, :ZERO
 
         attr_reader :bytes
+        attr_reader :next # the offset after the last message read
 
         def initialize
           @open = {} # unfinished messages: offset => ReadGroup, in order
@@ -69,6 +72,16 @@ module Skep
         end
 
         def clear? = @open.empty? # true if nothing is unfinished
+        def open?(offset) = @open.key?(offset)
+
+        # Returns "0" for an unfinished message at that offset or after it, and "1" for all others,
+        # up to the last message read, or for `limit` offsets.
+        def done_from(offset, limit: Consumer::CommitMetadata::OFFSETS)
+          digits = "1" * (@next.to_i - offset).clamp(0, limit)
+          places = @open.each_key.map { |open| open - offset }
+          places.each { |place| digits.setbyte(place, ZERO) if place.between?(0, digits.size - 1) }
+          digits
+        end
 
         # Exact to within the messages of one read.
         def ahead

@@ -35,7 +35,8 @@ module Skep
 
       # Says whether the partition of its batch is still assigned to this node.
       #
-      #   ownership = PartitionOwnership.new(node:, partition:, consumer:, lease:, asks: true)
+      #   ownership = PartitionOwnership.new(node:, partition:, consumer:, scheduler:, lease:,
+      #                                      asks: true)
       #   ownership.revoked?    # true: the group has asked for it back, or has taken it
       #   ownership.confirmed?  # false: it is revoked, or the group doesn't confirm the membership
       #
@@ -49,8 +50,9 @@ module Skep
         attr_reader :limit # nanoseconds between two messages after which to ask again
 
         # asks: false in a transactional source.
-        def initialize(node:, partition:, consumer:, lease:, asks:)
-          @consumer, @lease, @node, @partition = consumer, lease, node, partition
+        def initialize(node:, partition:, consumer:, scheduler:, lease:, asks:)
+          @consumer, @scheduler, @lease = consumer, scheduler, lease
+          @node, @partition = node, partition
           @asks = asks
           @limit = (@lease.limit * 1e9).to_i
         end
@@ -70,7 +72,7 @@ module Skep
         # Without an answer, or if the commit is refused, this waits a moment: if the partition is
         # lost, the event loop hears of it soon.
         def ask
-          place = @partition.restart or return @lease.confirm # nothing was read yet
+          place = @scheduler.restart(@partition) or return @lease.confirm # nothing was read yet
           code = @node.busy(for: SECONDS + 1) { @consumer.commit([place], SECONDS) }
           return @lease.confirm if code.zero? && !@consumer.lost?
 

@@ -97,6 +97,9 @@ module Skep
 
           def reset = @lock.synchronize { @spans.clear }
 
+          # Of the messages read; 0 if it is unknown.
+          def highest = @lock.synchronize { @highest }
+
           def inspect
             "#<Skep::Kafka::Processing::PartitionReader::LeaderEpochs #{@spans.map(&:to_a)}>"
           end

@@ -25,14 +25,16 @@ module Skep
         attr_reader :awaiting
 
         # since: when a batch failed first of which these batches are parts; outage_since: see
-        # Failure::FailureCount.
+        # Failure::FailureCount. former_failures: by offset, of messages that another process has
+        # tried alone.
         def initialize(partition, batches, keys = nil, order: nil, end_offset: nil, since: nil,
-                       outage_since: nil)
+                       outage_since: nil, former_failures: {})
           @partition = partition
           @order, @end_offset = order, end_offset
           @batches = batches
           @keys = keys
           @since, @outage_since = since, outage_since
+          @former_failures = former_failures
           @split_off = []
         end
 
@@ -59,18 +61,22 @@ module Skep
 
         # The failures of the batch.
         def failures
-          @failures ||= Failure::FailureCount.new(since: @since, outage_since: @outage_since)
+          @failures ||= former_failures ||
+                        Failure::FailureCount.new(since: @since, outage_since: @outage_since)
         end
 
         # A try begins. success: when the partition's last try that succeeded began.
         def begin_try(success)
-          failures.begin_try(success) if @failures || @since || @outage_since
+          failures.begin_try(success) if @failures || @since || @outage_since || former_failures
         end
 
         # The handler raised at that offset, if that is known.
         def failed(offset, now = OS.now)
           failures.add(batch.size == 1 ? batch.first_offset : offset, now)
         end
+
+        # Returns true if it is a batch of one message that has failed.
+        def failed_alone? = batch&.size == 1 && @failures&.count.to_i.positive?
 
         # Marked messages aren't tried again. Returns their number.
         def drop_marked
@@ -145,6 +151,10 @@ module Skep
 
         private
 
+        def former_failures
+          @former_failures[batch.first_offset] if @former_failures.any? && batch.size == 1
+        end
+
         # It isn't known which part of the batch failed: each begins without failures, but keeps the
         # time of the first one.
         def restart_count
@@ -174,7 +184,7 @@ module Skep
           batches = @batches.filter_map { |batch| batch.__part { |one| theirs.key?(one.offset) } }
           @batches = @batches.filter_map { |batch| batch.__part { |one| @keys.key?(one.offset) } }
           WorkItem.new(partition, batches, theirs,
-                       order:, since: @since, outage_since:)
+                       order:, since: @since, outage_since:, former_failures: @former_failures)
                   .tap { |item| @split_off << item }
         end
 

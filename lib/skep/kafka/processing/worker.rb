@@ -189,8 +189,8 @@ module Skep
 
         def call_handler(item, batch)
           ownership = PartitionOwnership.new(node: @node, partition: item.partition,
-                                             consumer: @consumer, lease: @lease,
-                                             asks: !@transactional)
+                                             consumer: @consumer, scheduler: @scheduler,
+                                             lease: @lease, asks: !@transactional)
           item.partition.give(batch) do
             @metrics.time(batch) { handle(batch) } if batch.__owned(ownership)
           end

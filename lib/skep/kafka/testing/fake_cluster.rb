@@ -60,7 +60,7 @@ module Skep
         end
 
         def commit(offsets, _seconds)
-          offsets.each { |entry| store(*entry) }
+          offsets.each { |entry| store(*entry.first(4)) }
           0
         end
 

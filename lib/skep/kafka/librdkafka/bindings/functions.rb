@@ -65,6 +65,7 @@ module Skep
             int assignment_lost pointer
             int get_watermark_offsets pointer string int32 pointer pointer
             void mem_free pointer pointer
+            pointer mem_malloc pointer size_t
             int offsets_store pointer pointer
             int position pointer pointer
             int commit_queue pointer pointer pointer pointer pointer

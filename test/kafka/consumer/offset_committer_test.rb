@@ -1,0 +1,141 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+require "support/fakes"
+
+module Skep
+  module Kafka
+    # When offsets are committed that librdkafka doesn't commit by itself.
+    class OffsetCommitterTest < ::Skep::TestCase
+      # Records commits; its scheduler returns these entries.
+      class Group
+        attr_reader :commits, :uncommitted, :again
+
+        def initialize(*entries)
+          @entries, @commits = entries, []
+          @uncommitted = Librdkafka::WakeupPipe.new
+        end
+
+        def commit_later(entries) = @commits << entries
+        def take_uncommitted = @entries
+        def commit_again(keys) = @again = keys
+      end
+
+      def setup
+        super
+        @group = Group.new(["orders", 3, 42, nil, "…"])
+      end
+
+      def teardown
+        @group.uncommitted.close
+        super
+      end
+
+      test "commits after the interval, and doesn't wake up while nothing has changed" do
+        committer = committer(interval: 60)
+        committer.look
+        assert_nil committer.seconds_left
+        @group.uncommitted.wake
+        committer.look
+        assert_in_delta 60, committer.seconds_left, 5
+        assert_empty @group.commits
+      end
+
+      test "commits a failure before that" do
+        committer = committer(interval: 60)
+        @group.uncommitted.wake
+        @group.uncommitted.wake(1)
+        committer.look
+        assert_operator committer.seconds_left, :<, 1
+      end
+
+      test "commits what is due once" do
+        committer = committer(interval: 0)
+        @group.uncommitted.wake
+        2.times { committer.look }
+        assert_equal [[["orders", 3, 42, nil, "…"]]], @group.commits
+      end
+
+      test "has the scheduler repeat what wasn't committed, once" do
+        committer = committer(interval: 0)
+        @group.uncommitted.wake
+        committer.look
+        committer.answered(succeeded: false)
+        assert_equal [["orders", 3]], @group.again
+        @group.instance_variable_set(:@again, nil)
+        committer.answered(succeeded: false) # of librdkafka's own commit
+        assert_nil @group.again
+      end
+
+      private
+
+      def committer(interval:)
+        Consumer::OffsetCommitter.new(consumer: @group, scheduler: @group, interval:)
+      end
+    end
+
+    # What a commit says of the messages from its offset on.
+    class CommitMetadataTest < ::Skep::TestCase
+      test "says which messages after the offset are done" do
+        found = written(40, done: "0101100")
+        done = (38..48).select { |offset| found.done?(offset) }
+
+        assert_equal [41, 43, 44], done
+        assert_equal [false, true], ([44, 48].map { |offset| found.over?(offset) })
+        assert_equal ["01011", "11", ""],
+                     ([12, 43, 90].map { |offset| found.done_from(offset).sub(/0+\z/, "") })
+      end
+
+      test "says how often messages have failed alone, and for how long" do
+        failures = Failure::FailureCount.new(since: OS.now - 90, count: 4, own_failures: 2)
+        found = written(40, failures: { 43 => failures }).failures
+
+        assert_equal [43], found.keys
+        assert_equal [4, 4, 2], found[43].then { |one| [one.count, one.number, one.own_failures] }
+        assert_in_delta OS.now - 90, found[43].since, 30
+        found[43].add(43, OS.now)
+        assert_equal [5, 5], [found[43].count, found[43].number]
+      end
+
+      test "is nothing if nothing beyond is done, and nothing has failed" do
+        assert_nil Consumer::CommitMetadata.write(40)
+        assert_nil Consumer::CommitMetadata.write(40, done: "0" * 900)
+      end
+
+      test "fits into what brokers accept, whatever is done or has failed" do
+        random = Random.new(1)
+        digits = { "at random" => Array.new(100_000) { random.rand(2).to_s }.join,
+                   "all but the first" => "0#{"1" * 130_000}", "the default" => "01" * 2_500 }
+        failures = (0...5_000).to_h do |n|
+          [n, Failure::FailureCount.new(since: OS.now - 9, count: n % 7, own_failures: 1)]
+        end
+        digits.each do |name, done|
+          text = Consumer::CommitMetadata.write(0, done:, failures:, epoch: 900)
+          found = Consumer::CommitMetadata.read(text, 0)
+          assert_operator text.bytesize, :<, 4_096, name
+          assert_equal(6, found.failures.values.map(&:count).min, name)
+          covered = found.done_from(0).sub(/0*\z/, "")
+          assert done.start_with?(covered), name
+          assert_operator covered.size, :>=, [done.size, 9_000].min - 1, name
+        end
+      end
+
+      test "ignores the metadata of other programs, and a broken one" do
+        texts = [nil, "", "NO_METADATA", '{"a":1}', '{"skep":1,', '{"skep":1,"epoch":null}',
+                 '{"skep":1,"epoch":0,"done":"%%"}', '{"skep":1,"epoch":0,"done":"AAAA"}',
+                 '{"skep":1,"epoch":0,"done":7}', '{"skep":1,"epoch":0,"failed":[1]}',
+                 '{"skep":1,"epoch":0,"failed":{"1":["x"]}}', '{"skep":1,"epoch":0,"failed":{"1":1}}']
+
+        assert_empty(texts.filter_map { |text| Consumer::CommitMetadata.read(text, 40) })
+      end
+
+      private
+
+      def written(offset, **facts)
+        text = Consumer::CommitMetadata.write(offset, **facts)
+        Consumer::CommitMetadata.read(text, offset)
+      end
+    end
+  end
+end
