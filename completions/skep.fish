@@ -73,6 +73,7 @@ complete -c skep -n '__fish_seen_subcommand_from kafka' -l to -x -d 'replay into
 complete -c skep -n '__fish_seen_subcommand_from kafka' -l max-replays -x -d 'not more often than this (3)'
 complete -c skep -n '__fish_seen_subcommand_from kafka' -l dry-run -d 'replay and purge: only count'
 complete -c skep -n '__fish_seen_subcommand_from kafka' -l yes -d 'purge: delete them for good'
+complete -c skep -n '__fish_seen_subcommand_from kafka' -l unknown -d 'purge: also messages that aren\'t skep\'s dead letters'
 complete -c skep -n __fish_use_subcommand -f -a restart -d 'Replace all nodes one at a time, on the same code'
 complete -c skep -n '__fish_seen_subcommand_from restart' -f -a '(__skep_swarms)'
 complete -c skep -n '__fish_seen_subcommand_from restart' -l control -r -F -d 'the swarm\'s control socket'

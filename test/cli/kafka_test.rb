@@ -63,6 +63,7 @@ class KafkaCommandTest < Skep::TestCase
       %w[dead d --brokers b:1 --limit 0] => /--limit must be more than 0 .got 0./,
       %w[dead d replay --rate -1] => /--rate must be more than 0 .got -1./,
       %w[dead d purge --brokers b:1] => /purge deletes messages for good: repeat it with --yes/,
+      %w[dead d replay --unknown --brokers b:1] => /--unknown: only for purge, not for replay/,
       %w[dead d] => /which cluster\?/, %w[topics] => /unknown command: kafka topics/,
       %w[lag] => /missing argument: GROUP/, %w[lag g] => /which cluster\?/,
       %w[lag g --brokers b:1 --timeout 0] => /--timeout must be more than 0 .got 0./,

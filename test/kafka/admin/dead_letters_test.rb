@@ -68,9 +68,25 @@ module Skep
                        dead.replay(dry_run: true, to: "other"))
           assert_equal({ replayed: 1, failed: 0, kept: 5, held: 0, unknown: 0 },
                        dead.replay(dry_run: true, error: "IOError", limit: 1))
-          assert_equal({ deleted: 4, kept: 2 }, dead.purge(dry_run: true, error: "IOError"))
+          assert_equal({ deleted: 4, kept: 2, unknown: 0 },
+                       dead.purge(dry_run: true, error: "IOError"))
           assert_equal 6, dead.each.count
         end
+      end
+
+      test "a purge keeps messages that aren't dead letters, unless it is told otherwise" do
+        write(["1", nil], ["2", "IOError: away"], ["3", nil])
+        letters do |dead|
+          assert_equal({ deleted: 1, kept: 0, unknown: 2 }, dead.purge(dry_run: true))
+          assert_equal({ deleted: 0, kept: 2, unknown: 1 }, dead.purge(key: "1", dry_run: true))
+          assert_equal({ deleted: 3, kept: 0, unknown: 0 },
+                       dead.purge(unknown: true, dry_run: true))
+        end
+      end
+
+      test "a purge of an ordinary topic deletes and writes nothing" do
+        write(["1", nil], ["2", nil])
+        letters { |dead| assert_equal({ deleted: 0, kept: 0, unknown: 2 }, dead.purge) }
       end
 
       test "rejects a replay into its own topic, a rate of 0 and nested reads" do

@@ -93,6 +93,18 @@ class Replays < KafkaScenario
     must("show a binary payload in base64, not #{shown}") do
       shown.values_at("key", "payload", "payload_base64") == ["k", nil, "/wA="]
     end
+    keep_other_messages
+  end
+
+  # A purge of an ordinary topic: one `.dead` was forgotten.
+  def keep_other_messages
+    text, = Open3.capture2(*command("purge", "--yes"))
+    must("keep what is no dead letter, and print why, not #{text}") do
+      text.start_with?("0 deleted\n1 kept, since it is no dead letter of skep: --unknown")
+    end
+    must("keep it in the topic") { count == 1 }
+    deleted = dead("purge", "--unknown", "--yes", "--json").first
+    must("delete it with --unknown, not #{deleted}") { deleted["deleted"] == 1 && letters.empty? }
   end
 
   def letters = dead("list", "--json")

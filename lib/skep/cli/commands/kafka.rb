@@ -112,7 +112,8 @@ module Skep
                       failed: "kept, since it couldn't be written",
                       held: "kept, since it was replayed --max-replays times",
                       unknown: "kept, since where it came from is gone or unknown: --to" }.freeze
-          private_constant :ACTIONS, :HEAD, :SHOWN, :EXAMPLE, :PAYLOAD, :RESULTS
+          NO_LETTER = "kept, since it is no dead letter of skep: --unknown deletes it, too"
+          private_constant :ACTIONS, :HEAD, :SHOWN, :EXAMPLE, :PAYLOAD, :RESULTS, :NO_LETTER
 
           private
 
@@ -142,7 +143,14 @@ module Skep
               replay[:max_replays] = number
             end
             parser.on("--dry-run", "replay and purge: only count") { options[:dry_run] = true }
+            declare_purge(parser)
+          end
+
+          def declare_purge(parser)
             parser.on("--yes", "purge: delete them for good") { options[:yes] = true }
+            parser.on("--unknown", "purge: also messages that aren't skep's dead letters") do
+              options[:unknown] = true
+            end
           end
 
           def filter = options[:filter] ||= {}
@@ -172,6 +180,13 @@ module Skep
               raise UsageError, "#{name} must be more than 0 (got #{format("%g", value)})"
             end
             check_replay(topic, action)
+            check_purge(action)
+          end
+
+          def check_purge(action)
+            if options[:unknown] && action != "purge"
+              raise UsageError, "--unknown: only for purge, not for #{action}"
+            end
             return if action != "purge" || options[:yes] || options[:dry_run]
 
             raise UsageError, "purge deletes messages for good: repeat it with --yes, or with " \
@@ -192,7 +207,7 @@ module Skep
             when "list" then list(letters)
             when "show" then shown(letters).each { |letter| show(letter) }
             when "replay" then result(letters.replay(**filter, **replay, **bounds))
-            when "purge" then result(letters.purge(**filter, **bounds))
+            when "purge" then result(letters.purge(**filter, **options.slice(:unknown), **bounds))
             end
           end
 
@@ -248,7 +263,8 @@ module Skep
             else
               out.puts("dry run: nothing has changed") if options[:dry_run]
               shown = counts.select { |name, count| count.positive? || name == counts.keys.first }
-              shown.each { |name, count| out.puts("#{count} #{RESULTS.fetch(name)}") }
+              words = { **RESULTS, **(counts.key?(:deleted) ? { unknown: NO_LETTER } : {}) }
+              shown.each { |name, count| out.puts("#{count} #{words.fetch(name)}") }
             end
             counts
           end

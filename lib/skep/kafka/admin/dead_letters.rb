@@ -6,7 +6,7 @@
 #     letters.groups                     # => [{ error:, topic:, count:, oldest:, newest:, … }]
 #     letters.each { |letter| … }        # => DeadLetterMessage
 #     letters.replay(error: "Timeout", rate: 100)   # => { replayed: 12, failed: 0, kept: 3, … }
-#     letters.purge(topic: "orders")     # => { deleted: 3, kept: 0 }
+#     letters.purge(topic: "orders")     # => { deleted: 3, kept: 0, unknown: 0 }
 #   end
 #
 # Kafka deletes only from the beginning of a partition, so letters that stay before a replayed one
@@ -134,11 +134,15 @@ module Skep
           sort_out(counts, judge, :replayed, rate:, dry_run:) { |letter| write_back(letter, to) }
         end
 
-        # Deletes letters. Returns { deleted:, kept: }.
-        def purge(limit: nil, dry_run: false, **filter)
-          counts = { deleted: 0, kept: 0 }
+        # Deletes letters. Returns { deleted:, kept:, unknown: }. The unknown stay: skep didn't
+        # write them as dead letters, so the topic may be another than was meant. With
+        # `unknown: true` they are deleted, too.
+        def purge(limit: nil, unknown: false, dry_run: false, **filter)
+          counts = { deleted: 0, kept: 0, unknown: 0 }
           judge = lambda do |letter|
-            letter.fits?(**filter) && (limit.nil? || counts[:deleted] < limit) ? :deleted : :kept
+            next :kept unless letter.fits?(**filter) && (limit.nil? || counts[:deleted] < limit)
+
+            unknown || letter.topic ? :deleted : :unknown
           end
           sort_out(counts, judge, :deleted, dry_run:) { nil }
         end
