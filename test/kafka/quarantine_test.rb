@@ -46,6 +46,14 @@ class KafkaQuarantineTest < KafkaCase
                    "skep.host" => Socket.gethostname }, letter.headers)
   end
 
+  test "the error counts crashes near the message apart from those that prove it" do
+    one = { crashes: 3, ends: ["SIGSEGV"] }
+    prefix = "The node crashed 3 times while it processed only this message"
+    assert_equal "#{prefix} (SIGSEGV)", Skep::Kafka::CrashedNode.new(**one, total: 3).message
+    assert_equal "#{prefix}, 4 times in all (SIGSEGV)",
+                 Skep::Kafka::CrashedNode.new(**one, total: 4).message
+  end
+
   test "on_poison: :pause pauses only the partition of the poison message, and reports it once" do
     broker(orders: 2)
     feed("orders", %w[a bad c].map { |payload| [payload, payload, 0] })

@@ -236,8 +236,11 @@ module Skep
 
     # The error of a poison message: it isn't raised, but written into the dead letter and the log.
     class CrashedNode < Error
-      def initialize(crashes:, ends:)
-        super("The node crashed #{crashes} times while it processed only this message " \
+      # crashes: those that prove it. total: with those at which more was in progress. ends: how
+      # the last nodes of all of them ended.
+      def initialize(crashes:, total:, ends:)
+        all = ", #{total} times in all" if total > crashes
+        super("The node crashed #{crashes} times while it processed only this message#{all} " \
               "(#{ends.join("; ")})")
       end
     end

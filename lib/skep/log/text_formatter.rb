@@ -13,6 +13,9 @@ module Skep
   module Log
     module TextFormatter
       DETAILS = %i[threads tasks].freeze
+      SILENT = "  no backtraces: the node didn't answer in time, so C code may hold the GVL"
+      STOPPED = %w[stopped traced].freeze # such a node can't answer
+      private_constant :SILENT, :STOPPED
 
       module_function
 
@@ -24,12 +27,17 @@ module Skep
       def message(name, facts)
         below, beside = facts.partition { |key, value| DETAILS.include?(key) && rows?(value) }
         words = beside.map { |key, value| "#{word(key.to_s)}=#{word(value)}" }
-        [[word(name), *words].join(" "), *details(below.to_h)].join("\n")
+        [[word(name), *words].join(" "), *(SILENT if silent?(name, facts)),
+         *details(below.to_h)].join("\n")
       end
 
       # The threads of a node, as the node reports them and as the kernel does.
       def details(facts)
         [*facts[:threads]&.map { |one| thread(one) }, *facts[:tasks]&.map { |one| task(one) }]
+      end
+
+      def silent?(name, facts)
+        name.to_s == "node_hung" && !facts.key?(:threads) && !STOPPED.include?(facts[:state])
       end
 
       # Returns false for a fact of that name which a work has given another meaning.
@@ -51,7 +59,7 @@ module Skep
         text = value.is_a?(String) ? value : JSON.generate(Swarm::IPC::PlainData.of(value))
         text.match?(/\A[^\s"=\\]+\z/) ? text : text.to_json
       end
-      private_class_method :details, :rows?, :thread, :task, :indented, :line, :word
+      private_class_method :details, :silent?, :rows?, :thread, :task, :indented, :line, :word
     end
   end
 end

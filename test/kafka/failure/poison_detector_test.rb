@@ -48,6 +48,12 @@ module Skep
         assert_empty((10..20).select { |offset| offset != 15 && poison.poison?(batch(offset)) })
       end
 
+      test "counts crashes near a message in the total only" do
+        @suspects.record_crash([["orders/0/7-7", 7], ["orders/1/0-0", nil]], 0, 1.0)
+        3.times { crash("orders/0/7-7", 7) }
+        assert_equal [3, 4], [poison.crashes(batch(7)), poison.total(batch(7))]
+      end
+
       test "counts no crash with another message in progress, and none with a batch" do
         5.times { @suspects.record_crash([["orders/0/7-7", 7], ["orders/1/0-0", nil]], 0, 1.0) }
         5.times { crash("orders/0/7-20") }

@@ -12,7 +12,8 @@ class HungNodeKillerTest < Skep::TestCase
 
   # The methods of a node that HungNodeKiller calls.
   class FakeNode
-    attr_reader :page_index, :pid, :slot, :watches, :unhealthy_reports, :calls
+    attr_accessor :pid
+    attr_reader :page_index, :slot, :watches, :unhealthy_reports, :calls
 
     def initialize
       @page_index = 0
@@ -64,6 +65,22 @@ class HungNodeKillerTest < Skep::TestCase
     hung_node_killer.start(@node, :hung, status(2))
     hung_node_killer.add_backtraces(@node, threads)
     assert_equal names.values_at(2, 0, 1), @published.first.last[:threads].map { |row| row["name"] }
+  end
+
+  test "reports the state of the hung thread, and of the main thread if it has no backtrace" do
+    @node.pid = 41
+    named = { "name" => "skep.kafka.worker.2", "tid" => 42, "backtrace" => [] }
+    tasks = { 41 => "sleeping", 42 => "running" }.map do |tid, state|
+      Skep::OS::ProcessState::ThreadState.new(tid:, state:)
+    end
+    state = Skep::OS::ProcessState.new(tasks, threads: 2, rss: 1, tracer: nil)
+    [[named], [{ **named, "tid" => nil }], [{ **named, "name" => "skep.kafka.worker.12" }],
+     []].each do |threads|
+      Skep::OS::ProcessState.stub(:of, state) { hung_node_killer.start(@node, :hung, status(2)) }
+      hung_node_killer.add_backtraces(@node, threads)
+    end
+    assert_equal %w[running sleeping sleeping sleeping],
+                 (@published.map { |_, facts| facts[:state] })
   end
 
   test "sends TERM if the backtraces are late, and publishes them as node_backtraces" do

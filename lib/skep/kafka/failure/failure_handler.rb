@@ -88,7 +88,7 @@ module Skep
         def poison(item)
           batch = item.batch
           crashes = @poison.crashes(batch)
-          error = CrashedNode.new(crashes:, ends: @poison.ends(batch))
+          error = CrashedNode.new(crashes:, total: @poison.total(batch), ends: @poison.ends(batch))
           item.failed(batch.first_offset) # from the second time on: it couldn't be dead-lettered
           report_poison(batch, error, crashes) if item.failures.count == 1
           case @options.on_poison

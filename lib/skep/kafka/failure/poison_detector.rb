@@ -66,7 +66,10 @@ module Skep
         # Returns how many nodes crashed while they processed this message and nothing else.
         def crashes(batch) = accusations(batch).sum { |one| one.suspect.alone }
 
-        # Returns how these nodes died.
+        # Returns the same with the crashes at which more was in progress.
+        def total(batch) = accusations(batch).sum { |one| one.suspect.crashes }
+
+        # Returns how the last nodes of all these crashes died.
         def ends(batch) = accusations(batch).flat_map { |one| one.suspect.ends }
 
         # Reports the message as the cause of all crashes near it.

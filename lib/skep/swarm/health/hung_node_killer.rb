@@ -54,7 +54,9 @@ module Skep
 
         def add_backtraces(node, threads)
           diagnosis = @diagnoses[node] or return add_late_backtraces(node, threads)
-          diagnosis.facts[:threads] = hung_first(threads, diagnosis.facts[:thread])
+          facts = diagnosis.facts
+          facts[:threads] = hung_first(threads, facts[:thread])
+          facts[:state] = hung_task(facts)&.fetch(:state) || facts[:state] if facts[:thread]
           diagnosis.timer.cancel
           finish(node)
         end
@@ -91,7 +93,17 @@ module Skep
 
         # A source names its threads after their numbers: skep.kafka.worker.2.
         def hung_first(threads, number)
-          threads.partition { |thread| number && thread["name"].end_with?(".#{number}") }.flatten(1)
+          threads.partition { |thread| named?(thread, number) }.flatten(1)
+        end
+
+        def named?(thread, number) = number && thread["name"].end_with?(".#{number}")
+
+        # The kernel's view of the hung thread; nil if that isn't known.
+        def hung_task(facts)
+          first = facts[:threads].first
+          return unless first && first["tid"] && named?(first, facts[:thread])
+
+          facts[:tasks]&.find { |task| task[:tid] == first["tid"] }
         end
 
         def add_late_backtraces(node, threads)
