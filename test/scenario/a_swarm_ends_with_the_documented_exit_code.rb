@@ -31,6 +31,15 @@ Scenario.play do
     swarm.signal("TERM")
   end
 
+  ended.call("`skep stop` had to kill a node", ready.call(stubborn), 2) do |swarm|
+    said, code = Open3.capture2e(RbConfig.ruby, Scenario::RunningSwarm::SKEP, "stop",
+                                 "--control", "#{swarm.directory}/a.sock")
+    must("report it, not #{said.inspect} and #{code}") do
+      code.exitstatus == 2 &&
+        said == "skep: a: a node was killed during the stop (exit code 2)\n"
+    end
+  end
+
   forced = ready.call(stubborn.sub("0.5", "60"))
   ended.call("a second TERM came", forced, 2) do |swarm|
     swarm.signal("TERM")

@@ -88,7 +88,7 @@ module Skep
         EXAMPLES = ["skep quiet", "skep quiet billing"].freeze
       end
 
-      # Waits until the supervisor has ended.
+      # Waits until the supervisor has ended. A forced stop has the exit code of `skep run`.
       class Stop < SwarmCommand
         SUMMARY = "Stop a swarm and wait until it has ended"
         USAGE = "skep stop [NAME] [--no-wait]"
@@ -96,19 +96,54 @@ module Skep
         EXAMPLES = ["skep stop billing", "skep stop --control /run/skep/billing.sock"].freeze
         include NoWait
 
+        FORCED = "a node was killed during the stop (exit code #{ExitCode::FORCED})"
+        private_constant :FORCED
+
         private
+
+        def perform
+          super
+          return 0 unless @last && @last["exit_code"] == ExitCode::FORCED
+
+          err.puts("skep: #{UI.clean(@last["swarm"].to_s)}: #{FORCED}")
+          ExitCode::FORCED
+        end
 
         # Waits for a process, which must be the one that answers.
         def request(path)
           return super if options[:no_wait]
 
-          supervisor = Skep.pidfd(Control::Client.new(path).local_status["pid"])
+          client = Control::Client.new(path)
+          supervisor = Skep.pidfd(client.local_status["pid"])
+          events = follow(client)
           super
+          @last = last_event(events) if events
           supervisor.wait
         rescue Errno::ESRCH # it has ended meanwhile
           nil
         ensure
+          events&.close
           supervisor&.close
+        end
+
+        # Returns nil if too many clients follow already.
+        def follow(client)
+          client.events
+        rescue Control::EventsRefused
+          nil
+        end
+
+        # Waits for the end of the swarm, and returns its event swarm_stopped. Returns nil if there
+        # is none, such as when the supervisor was killed.
+        def last_event(events)
+          found = nil
+          until events.ended?
+            events.to_io.wait_readable
+            found = events.read.find { |event| event["event"] == "swarm_stopped" } || found
+          end
+          found
+        rescue Control::InvalidAnswer, SystemCallError
+          nil
         end
       end
 
