@@ -54,6 +54,15 @@ class ExamplesTest < Skep::TestCase
     assert_match(/^STOPSIGNAL SIGTERM$/, dockerfile)
   end
 
+  test "the sample of json_to_postgres calls its result rows, not messages" do
+    load("#{ROOT}/json_to_postgres/sample.rb", wrapper = Module.new)
+    postgres = Object.new
+    def postgres.query(_sql) = "sent|5000|23712500\n"
+
+    assert_equal ["rows of the table: 5000 orders in state sent, 23712500 cents"],
+                 wrapper::Sample.result(nil, postgres)
+  end
+
   test "a unit has longer to stop than a swarm by default" do
     unit = text("systemd/skep@.service")
 

@@ -20,7 +20,8 @@ module Sample
     # Returns the contents of the table: all orders, all of them sent.
     def result(_, postgres)
       rows = postgres.query("SELECT state, count(*), sum(cents) FROM orders GROUP BY state")
-      rows.lines.map { |row| format("%s: %d orders, %d cents", *row.chomp.split("|")) }
+      rows.lines.map { |row| row.chomp.split("|") }
+          .map { |row| format("rows of the table: %2$d orders in state %1$s, %3$d cents", *row) }
     end
 
     private

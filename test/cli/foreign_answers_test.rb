@@ -85,6 +85,13 @@ class ForeignAnswersTest < Skep::TestCase
     end
   end
 
+  test "status --partitions says since when its rows count" do
+    work = { kind: "kafka", group: "g", lag: 0, rate: 0, partitions: [] }
+    @answer = JSON.generate({ status: { **STATUS, nodes: [{ **NODE, work: }] } })
+    assert_includes skep("status", "--partitions").first.lines, "rows: since their node's start\n"
+    refute_includes skep("status").first, "rows:"
+  end
+
   test "status --exit-status is 1 in a crash loop and without a ready node" do
     { [] => 1, %w[booting] => 1, %w[booting ready] => 0, %w[spare] => 1 }.each do |states, code|
       nodes = states.each_with_index.map { |state, id| { **NODE, id:, state: } }

@@ -40,6 +40,18 @@ class WebSwarmPresenterTest < Skep::TestCase
     assert_equal [20, 201], [shown.size, shown["fact1"].size]
   end
 
+  test "a hang has the first line of its thread's backtrace, if that is known" do
+    known = { "pid" => 3, "seconds_ago" => 1.5, "reason" => "hung", "state" => "running" }
+    thread = { "name" => "skep.kafka.worker.1", "backtrace" => ["app.rb:7:in `match?'", "b.rb:1"] }
+    { [thread, { "backtrace" => ["other.rb:1"] }] => "app.rb:7:in `match?'", [] => nil, nil => nil,
+      [{ **thread, "backtrace" => nil }] => nil, 5 => nil }.each do |threads, line|
+      facts = present({ **node(0), "last_hang" => { **known, "threads" => threads } }).to_h
+      assert_equal({ **known.except("state"), "line" => line }.compact,
+                   facts.dig("nodes", "0", "hang"))
+    end
+    refute present(node(0)).to_h.dig("nodes", "0").key?("hang")
+  end
+
   test "rates and processor time are those of the sample" do
     sample = Sample.new({ 0 => 0.25049 }, { 0 => 12.34, "spare 0" => 1.0 })
     shown = present(node(0), node("spare 0"), sample:).to_h

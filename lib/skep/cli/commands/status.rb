@@ -23,7 +23,8 @@ module Skep
         STATE = COLUMNS.index("state")
         NODES_FROM = { "option" => "the option", "affinity" => "the CPU affinity",
                        "cpu_quota" => "the CPU quota" }.freeze
-        private_constant :COLUMNS, :SUSPECTS, :LIST_TIMEOUT, :STATE, :NODES_FROM
+        ROWS = "rows: since their node's start"
+        private_constant :COLUMNS, :SUSPECTS, :LIST_TIMEOUT, :STATE, :NODES_FROM, :ROWS
 
         private
 
@@ -106,7 +107,7 @@ module Skep
             out.puts(group.to_s.lines.map { |line| UI.clean(line.chomp) })
             next unless options[:partitions]
 
-            out.puts(UI::TextTable.new(ConsumerGroupSummary::HEAD, group.rows))
+            out.puts(ROWS, UI::TextTable.new(ConsumerGroupSummary::HEAD, group.rows))
           end
         end
 

@@ -69,8 +69,17 @@ module Skep
           { **node.slice(*NODE), "cpu" => @sample.cpu[node["id"]]&.round(3), "rate" => @rates[id],
             "done" => number(node["work"]["done"]),
             "memory" => memory && memory.slice(*MEMORY), "decay" => memory && memory["decay"],
-            "hang" => node["last_hang"]&.slice("pid", "seconds_ago", "reason"),
+            "hang" => hang(node["last_hang"]),
             "facts" => facts(node["work"]) }
+        end
+
+        # line: where the thread that hung was.
+        def hang(facts)
+          return unless facts
+
+          first = Array(facts["threads"]).first
+          line = Array(first["backtrace"]).first if first.is_a?(Hash)
+          { **facts.slice("pid", "seconds_ago", "reason"), "line" => line && short(line) }
         end
 
         # What the node's work reports, as text.

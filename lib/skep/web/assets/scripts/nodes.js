@@ -66,7 +66,7 @@ function showMemory(cell, row) {
 function showUnder(cell, row) {
   const facts = Object.entries(row.facts ?? {}).map(([name, value]) => [name, value])
   const deaths = row.deaths ?? {}
-  const hang = row.hang && `${row.hang.reason}, ${format.span(row.hang.seconds_ago)} ago, pid ${row.hang.pid}`
+  const hang = row.hang && `${row.hang.reason}, ${format.span(row.hang.seconds_ago)} ago, pid ${row.hang.pid}${row.hang.line ? `, at ${row.hang.line}` : ""}`
   const rows = [["Mold", row.mold], ["Done", format.count(row.done)],
                 ["Deaths", `${deaths.boot ?? 0} at boot, ${deaths.work ?? 0} at work`],
                 ["Unhealthy", row.unhealthy], ["Last hang", hang], ["Private memory by age", decay(row.decay)], ...facts]

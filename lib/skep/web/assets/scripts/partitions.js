@@ -35,5 +35,5 @@ export function showPartitions(view) {
   sheet.show(partitions)
   set(find("groups"), Object.entries(view.totals ?? {}).map(([group, totals]) =>
     `Group ${group}: ${format.count(totals.messages)} messages, ${format.count(totals.retries)} retries, ` +
-    `${format.count(totals.dead_letters)} dead letters, ${format.count(totals.rebalances)} rebalances since the swarm started.`).join(" "))
+    `${format.count(totals.dead_letters)} dead letters, ${format.count(totals.rebalances)} rebalances since the swarm started.`).concat("Rows: since their node's start.").join(" "))
 }
