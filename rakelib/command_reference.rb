@@ -27,8 +27,8 @@ module CommandReference
                 "work was finished",
     Code::FAILED => "failed, and stderr says why: run could not boot, no such swarm runs, or " \
                     "doctor or chaos found a fault",
-    Code::FORCED => "run: the stop was forced by a second TERM or INT or by QUIT, or skep killed " \
-                    "a node during it",
+    Code::FORCED => "run and stop: the stop was forced by a second TERM or INT or by QUIT, or " \
+                    "skep killed a node during it",
     Code::ORPHANED => "node: its supervisor died",
     Code::CRASH_LOOP => "run: it gave up on a crash loop (on_crash_loop: :stop), or work that is " \
                         "not restarted ended with a failure",
