@@ -74,7 +74,7 @@ module Skep
         end
       end
 
-      test "a purge keeps messages that aren't dead letters, unless it is told otherwise" do
+      test "a purge keeps messages that aren't dead letters, and counts them" do
         write(["1", nil], ["2", "IOError: away"], ["3", nil])
         letters do |dead|
           assert_equal({ deleted: 1, kept: 0, unknown: 2 }, dead.purge(dry_run: true))
