@@ -2,7 +2,7 @@
 
 # A librdkafka consumer that is a member of a consumer group: subscribes, assigns partitions, stores
 # and commits offsets, and leaves the group. FetchWait (below) lets brokers answer sooner while a
-# partition is far behind.
+# partition is far behind; OffsetCommitter (below) commits offsets with metadata.
 #
 # Consumer decides nothing. Consumer::GroupMember subscribes, RebalanceListener accepts assignments
 # and revocations, and EventLoop leaves the group. Processing::Scheduler stores the offsets of done
@@ -308,6 +308,80 @@ module Skep
         def write(milliseconds)
           Librdkafka::Bindings.with_error_buffer do |buffer, size|
             Librdkafka::Bindings.conf_set(@conf, NAME, milliseconds.to_s, buffer, size)
+          end
+        end
+      end
+
+      # Commits what librdkafka doesn't commit by itself: offsets with metadata.
+      #
+      #   committer = OffsetCommitter.new(consumer, interval: 5.0, by_key: true)
+      #   committer.done(partition)      # a worker's batch is done
+      #   committer.failed(partition)    # a batch of one message has failed
+      #   committer.io; committer.seconds_left; committer.look(scheduler)   # for the event loop
+      #   committer.refused              # a commit for which nothing waits has failed
+      #
+      # | source | who commits an offset | metadata (Processing::CommitMetadata) |
+      # |---|---|---|
+      # | order by partition | librdkafka every commit_interval, without metadata | failures |
+      # | order by key | OffsetCommitter every commit_interval | what is done beyond it, failures |
+      # | transactional | the transaction, without metadata | failures |
+      #
+      # A failure is committed after half a second, and replaced by the next commit of its
+      # partition. Commits for which skep waits have the metadata, too.
+      class OffsetCommitter
+        FAILURE_SECONDS = 0.5
+        private_constant :FAILURE_SECONDS
+
+        def initialize(consumer, interval:, by_key:)
+          @consumer, @interval, @by_key = consumer, interval, by_key
+          @lock = Mutex.new
+          @wakeup_pipe = Librdkafka::WakeupPipe.new
+          @changed = {}.compare_by_identity
+          @sent = []
+        end
+
+        def done(partition) = @by_key && change(partition, @interval)
+        def failed(partition) = change(partition, [FAILURE_SECONDS, @interval].min)
+        def io = @wakeup_pipe.io
+
+        # Returns the time until `look` must be called; nil without anything to commit.
+        def seconds_left = @lock.synchronize { @due && [@due - OS.now, 0].max }
+
+        # Commits what is due, without waiting for the answer.
+        def look(scheduler)
+          @wakeup_pipe.drain
+          partitions = take_due or return
+          @sent = partitions.reject(&:revoked)
+          entries = scheduler.certain(@sent)
+          @consumer.commit_later(entries) if entries.any?
+        end
+
+        # What was committed last is committed once more, after the interval.
+        def refused
+          sent, @sent = @sent, []
+          sent.each { |partition| change(partition, @interval) unless partition.revoked }
+        end
+
+        def close = @wakeup_pipe.close
+        def inspect = "#<Skep::Kafka::Consumer::OffsetCommitter every #{@interval} s>"
+
+        private
+
+        def change(partition, seconds)
+          earlier = @lock.synchronize do
+            @changed[partition] = true
+            due = OS.now + seconds
+            @due = due if @due.nil? || due < @due - FAILURE_SECONDS
+          end
+          @wakeup_pipe.wake if earlier
+        end
+
+        def take_due
+          @lock.synchronize do
+            next unless @due && @due <= OS.now
+
+            @due = nil
+            @changed.keys.tap { @changed.clear }
           end
         end
       end

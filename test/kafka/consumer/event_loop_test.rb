@@ -19,7 +19,8 @@ module Skep
         options = Config::SourceOptions.new(**self.options)
         @consumer = Consumer.new(options.settings.consumer("test", 0, group: "readers",
                                                                         commit_interval: 5.0))
-        @scheduler = Processing::Scheduler.new
+        offset_committer = Consumer::OffsetCommitter.new(@consumer, interval: 5.0, by_key: false)
+        @scheduler = Processing::Scheduler.new(offset_committer:)
         @metrics = Metrics::ConsumerMetrics.new(node: @node, scheduler: @scheduler,
                                                 consumer: @consumer, group: "readers")
         @event_loop = Consumer::EventLoop.new(

@@ -8,71 +8,90 @@ module Skep
   module Kafka
     # When offsets are committed that librdkafka doesn't commit by itself.
     class OffsetCommitterTest < ::Skep::TestCase
-      # Records commits; its scheduler returns these entries.
+      Partition = Struct.new(:key, :revoked)
+      private_constant :Partition
+
+      # The consumer, which records commits, and the scheduler.
       class Group
-        attr_reader :commits, :uncommitted, :again
+        attr_reader :commits
 
-        def initialize(*entries)
-          @entries, @commits = entries, []
-          @uncommitted = Librdkafka::WakeupPipe.new
-        end
-
+        def initialize = @commits = []
         def commit_later(entries) = @commits << entries
-        def take_uncommitted = @entries
-        def commit_again(keys) = @again = keys
+        def certain(partitions) = partitions.map(&:key)
       end
 
       def setup
         super
-        @group = Group.new(["orders", 3, 42, nil, "…"])
+        @group = Group.new
+        @partition = Partition.new("orders/3")
       end
 
       def teardown
-        @group.uncommitted.close
+        @committer&.close
         super
       end
 
       test "commits after the interval, and doesn't wake up while nothing has changed" do
-        committer = committer(interval: 60)
-        committer.look
-        assert_nil committer.seconds_left
-        @group.uncommitted.wake
-        committer.look
-        assert_in_delta 60, committer.seconds_left, 5
+        committer(interval: 60)
+        look
+        assert_nil @committer.seconds_left
+        refute @committer.io.wait_readable(0)
+        @committer.done(@partition)
+        assert @committer.io.wait_readable(0)
+        look
+        refute @committer.io.wait_readable(0)
+        @committer.done(Partition.new("orders/4"))
+        refute @committer.io.wait_readable(0), "once for all of an interval"
+        assert_in_delta 60, @committer.seconds_left, 5
         assert_empty @group.commits
       end
 
       test "commits a failure before that" do
-        committer = committer(interval: 60)
-        @group.uncommitted.wake
-        @group.uncommitted.wake(1)
-        committer.look
-        assert_operator committer.seconds_left, :<, 1
+        committer(interval: 60)
+        @committer.done(@partition)
+        look
+        @committer.failed(@partition)
+        assert @committer.io.wait_readable(0)
+        assert_operator @committer.seconds_left, :<, 1
       end
 
-      test "commits what is due once" do
-        committer = committer(interval: 0)
-        @group.uncommitted.wake
-        2.times { committer.look }
-        assert_equal [[["orders", 3, 42, nil, "…"]]], @group.commits
+      test "leaves what is done in the order of the partition to librdkafka" do
+        committer(interval: 0, by_key: false)
+        @committer.done(@partition)
+        look
+        assert_empty @group.commits
+        @committer.failed(@partition)
+        look
+        assert_equal [["orders/3"]], @group.commits
       end
 
-      test "has the scheduler repeat what wasn't committed, once" do
-        committer = committer(interval: 0)
-        @group.uncommitted.wake
-        committer.look
-        committer.answered(succeeded: false)
-        assert_equal [["orders", 3]], @group.again
-        @group.instance_variable_set(:@again, nil)
-        committer.answered(succeeded: false) # of librdkafka's own commit
-        assert_nil @group.again
+      test "commits what is due once, without revoked partitions" do
+        committer(interval: 0)
+        @committer.done(@partition)
+        @committer.done(Partition.new("orders/4", :asked))
+        2.times { look }
+        assert_equal [["orders/3"]], @group.commits
+      end
+
+      test "commits once more what wasn't committed" do
+        committer(interval: 0)
+        @committer.refused # librdkafka's own commit
+        look
+        assert_empty @group.commits
+        @committer.done(@partition)
+        look
+        @committer.refused
+        look
+        assert_equal [["orders/3"]] * 2, @group.commits
       end
 
       private
 
-      def committer(interval:)
-        Consumer::OffsetCommitter.new(consumer: @group, scheduler: @group, interval:)
+      def committer(interval:, by_key: true)
+        @committer = Consumer::OffsetCommitter.new(@group, interval:, by_key:)
       end
+
+      def look = @committer.look(@group)
     end
 
     # What a commit says of the messages from its offset on.
@@ -99,8 +118,8 @@ module Skep
       end
 
       test "is nothing if nothing beyond is done, and nothing has failed" do
-        assert_nil Consumer::CommitMetadata.write(40)
-        assert_nil Consumer::CommitMetadata.write(40, done: "0" * 900)
+        assert_nil Processing::CommitMetadata.write(40)
+        assert_nil Processing::CommitMetadata.write(40, done: "0" * 900)
       end
 
       test "fits into what brokers accept, whatever is done or has failed" do
@@ -111,13 +130,13 @@ module Skep
           [n, Failure::FailureCount.new(since: OS.now - 9, count: n % 7, own_failures: 1)]
         end
         digits.each do |name, done|
-          text = Consumer::CommitMetadata.write(0, done:, failures:, epoch: 900)
-          found = Consumer::CommitMetadata.read(text, 0)
+          text = Processing::CommitMetadata.write(0, done:, failures:, epoch: 900)
+          found = Processing::CommitMetadata.read(text, 0)
           assert_operator text.bytesize, :<, 4_096, name
           assert_equal(6, found.failures.values.map(&:count).min, name)
           covered = found.done_from(0).sub(/0*\z/, "")
           assert done.start_with?(covered), name
-          assert_operator covered.size, :>=, [done.size, 9_000].min - 1, name
+          assert_operator covered.size, :>=, [done.size, 15_000].min - 1, name
         end
       end
 
@@ -125,16 +144,17 @@ module Skep
         texts = [nil, "", "NO_METADATA", '{"a":1}', '{"skep":1,', '{"skep":1,"epoch":null}',
                  '{"skep":1,"epoch":0,"done":"%%"}', '{"skep":1,"epoch":0,"done":"AAAA"}',
                  '{"skep":1,"epoch":0,"done":7}', '{"skep":1,"epoch":0,"failed":[1]}',
-                 '{"skep":1,"epoch":0,"failed":{"1":["x"]}}', '{"skep":1,"epoch":0,"failed":{"1":1}}']
+                 '{"skep":1,"epoch":0,"failed":{"1":["x"]}}',
+                 '{"skep":1,"epoch":0,"failed":{"1":1}}']
 
-        assert_empty(texts.filter_map { |text| Consumer::CommitMetadata.read(text, 40) })
+        assert_empty(texts.filter_map { |text| Processing::CommitMetadata.read(text, 40) })
       end
 
       private
 
       def written(offset, **facts)
-        text = Consumer::CommitMetadata.write(offset, **facts)
-        Consumer::CommitMetadata.read(text, offset)
+        text = Processing::CommitMetadata.write(offset, **facts)
+        Processing::CommitMetadata.read(text, offset)
       end
     end
   end

@@ -243,7 +243,7 @@ module Skep
 
       def metadata(partition)
         offset, _, text = partition.progress.drop(2)
-        Consumer::CommitMetadata.read(text, offset)
+        Processing::CommitMetadata.read(text, offset)
       end
 
       def beyond(partition) = (0..9).select { |offset| metadata(partition).done?(offset) }

@@ -277,34 +277,21 @@ module Skep
         assert_equal [2, nil], [take.partition.id, take]
       end
 
-      test "by key, rings for what is done, and returns it once to be committed" do
+      test "reports what is done, and failures of single messages, to be committed" do
+        reports = []
+        committer = Object.new
+        %i[done failed].each do |name|
+          committer.define_singleton_method(name) { |partition| reports << [name, partition.id] }
+        end
+        committer.define_singleton_method(:close) { nil }
         teardown_scheduler
-        @scheduler = Processing::Scheduler.new(by_key: true)
-        add(1)
-        add(2)
-        item = take
-        assert_empty @scheduler.take_uncommitted
-        @scheduler.complete(item)
-        @scheduler.release(item)
-        assert_equal [0], @scheduler.uncommitted.drain
-        assert_equal [["t", 1, 42]], @scheduler.take_uncommitted
-        assert_empty @scheduler.take_uncommitted
-        @scheduler.commit_again([["t", 1], ["t", 7]])
-        assert_equal [["t", 1, 42]], @scheduler.take_uncommitted
-      end
-
-      test "rings at once for a failure of a message alone, and not for an offset in order" do
-        add(1, items: 2)
-        item = take
-        @scheduler.complete(item)
-        @scheduler.release(item)
-        assert_empty @scheduler.uncommitted.drain
-        item = take
-        item.partition.define_singleton_method(:failed) { |_| true }
-        item.back_off(600)
-        @scheduler.release(item)
-        assert_equal [1], @scheduler.uncommitted.drain
-        assert_equal [["t", 1, 42]], @scheduler.take_uncommitted
+        @scheduler = Processing::Scheduler.new(offset_store: self, offset_committer: committer)
+        add(1, items: 3, wide: true)
+        done, failed, paused = take, take, take
+        failed.partition.define_singleton_method(:failed) { |item| item.equal?(failed) }
+        @scheduler.complete(done)
+        [failed, paused].each { |item| @scheduler.release(item.tap { item.back_off(600) }) }
+        assert_equal [[:done, 1], [:failed, 1]], reports
       end
 
       test "wakes the main thread for a new backoff" do

@@ -22,7 +22,7 @@ KafkaScenario.play do
         batch.each do |message|
           if message.payload == "#{MESSAGES - 4}" && !File.exist?("#{stuck}")
             File.write("#{stuck}", "")
-            sleep
+            Thread.stop
           end
           File.write("#{done}", "\#{message.payload}\\n", mode: "a")
         end

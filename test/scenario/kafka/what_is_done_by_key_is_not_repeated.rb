@@ -39,7 +39,7 @@ KafkaScenario.play do
   commits = -> { consumer.commits(keys, 2.0).to_h.values_at(*keys) }
   beyond = lambda do
     commits.call.sum do |offset, _, text|
-      found = Skep::Kafka.const_get(:Consumer)::CommitMetadata.read(text, offset)
+      found = Skep::Kafka.const_get(:Processing)::CommitMetadata.read(text, offset)
       found ? found.done_from(offset).count("1") : 0
     end
   end

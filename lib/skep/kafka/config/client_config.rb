@@ -110,8 +110,8 @@ module Skep
         # Returns the settings of a group member: node `id` of the swarm and host `name`. A static
         # member gets the same partitions back at once after a restart. `"group.instance.id": nil`
         # in the settings, or nameless: true, makes it a dynamic member. patterns: true if it
-        # subscribes to a pattern. stall_timeout: statistics for it are wanted. auto_commit: false if
-        # librdkafka commits nothing by itself.
+        # subscribes to a pattern. stall_timeout: statistics for it are wanted. auto_commit: false
+        # if librdkafka is to commit nothing by itself.
         def consumer(name, id, group:, commit_interval:, stall_timeout: nil, nameless: false,
                      patterns: false, auto_commit: true)
           own = @protocol.instance_name(name) unless nameless

@@ -13,8 +13,8 @@
 #   event_loop.stop         # ends the thread
 #   event_loop.leave        # commits what is done and leaves the group
 #
-# librdkafka commits every commit_interval seconds on a thread of its own. All commits are listed
-# above Completion (processing/worker.rb).
+# librdkafka commits every commit_interval seconds on a thread of its own; OffsetCommitter commits
+# what has metadata. All commits are listed above Completion (processing/worker.rb).
 #
 # A handler that hangs is found by the supervisor, from its missing heartbeats.
 module Skep
@@ -46,8 +46,7 @@ module Skep
           @fetch_wait = consumer.fetch_wait
           @broker_outage = BrokerOutage.new(settings: options.settings, consumer:, report:)
           @topic_recreation = TopicRecreation.new(consumer)
-          @offset_committer = OffsetCommitter.new(consumer:, scheduler:,
-                                                  interval: options.commit_interval)
+          @offset_committer = scheduler.offset_committer
           @fetch_errors = FetchErrors.new(settings: options.settings, consumer:, report:)
           if stall_detector
             @stall_monitor = StallMonitor.new(options:, consumer:, scheduler:, metrics:, report:,
@@ -160,7 +159,7 @@ module Skep
         def run_timers(readable)
           @fetch_errors.retry_due(@scheduler.readers)
           @fetch_wait&.look
-          @offset_committer.look
+          @offset_committer.look(@scheduler)
           @stall_monitor&.look(outage: @broker_outage.suspected?)
           leave_early if @leave_policy.due?
           readable.include?(@broker_outage.io) ? end_outage : @broker_outage.report_when_certain
@@ -188,8 +187,10 @@ module Skep
 
         def committed(event)
           refused = @consumer.metadata_refused?(event)
-          @offset_committer.answered(succeeded: event.code.zero? && !refused)
-          query_topic_ids if !refused && @rebalance_listener.committed(event.code)
+          @offset_committer.refused if refused || !event.code.zero?
+          return if refused
+
+          query_topic_ids if event.code.zero? || @rebalance_listener.committed(event.code)
         end
 
         def statistics(statistics)

@@ -44,8 +44,10 @@ module Skep
             # A transaction commits the offsets of a transactional source.
             offset_store = consumer unless options.transactional
             topic_queue = Processing::TopicQueue.new(options) if options.several?
+            offset_committer = OffsetCommitter.new(consumer, interval: options.commit_interval,
+                                                             by_key: options.by_key?)
             scheduler = Processing::Scheduler.new(offset_store:, report:, topic_queue:,
-                                                  by_key: options.by_key?)
+                                                  offset_committer:)
             metrics = Metrics::ConsumerMetrics.new(node:, scheduler:, consumer:,
                                                    group: options.group)
             if options.offsets == :database

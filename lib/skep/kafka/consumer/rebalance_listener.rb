@@ -24,7 +24,8 @@ module Skep
         COMMIT_SECONDS = 5.0
         RETRY_SECONDS = 0.25
         COMMITTED_SECONDS = 2.0
-        private_constant :QUICK_SECONDS, :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :COMMITTED_SECONDS
+        private_constant :QUICK_SECONDS, :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS,
+                         :COMMITTED_SECONDS
 
         def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
                        broker_outage:, leave_policy:, fetch_errors:)
@@ -143,15 +144,16 @@ module Skep
         private
 
         # Gives each reader the committed offset, so that it notices if the first read is elsewhere
-        # (an offset reset), and each partition what the commit says of messages from there on. The assignment goes to librdkafka without offsets: it would take given
-        # ones for positions, not for committed offsets, and might not commit lower ones later.
+        # (an offset reset), and each partition what the commit says of messages from there on. The
+        # assignment goes to librdkafka without offsets: it would take given ones for positions, not
+        # for committed offsets, and might not commit lower ones later.
         def add(keys)
           committed = @consumer.commits(keys, COMMITTED_SECONDS).to_h
           keys.each do |key|
             new = partition(key)
             offset, epoch, metadata = *committed[key]
             new.reader.begin_at(offset, epoch)
-            CommitMetadata.read(metadata, offset)&.then { |one| new.restore(one) }
+            Processing::CommitMetadata.read(metadata, offset)&.then { |one| new.restore(one) }
             add_partition(new)
           end
         end

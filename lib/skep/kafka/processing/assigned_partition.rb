@@ -2,8 +2,8 @@
 
 # A partition that is assigned to this node: reads its messages, makes work items of them, and
 # tracks which of them are done. The scheduler calls it under its lock, all but `epoch`, which is
-# thread-safe, and `read`, which one thread at a time calls without the lock. PartitionOrder
-# or KeyOrder (message_order.rb) decides which messages may be processed now, and how many are read: one batch, or by
+# thread-safe, and `read`, which one thread at a time calls without the lock. PartitionOrder (below)
+# or KeyOrder decides which messages may be processed now, and how many are read: one batch, or by
 # key `max_out_of_order:` messages and 16 MiB.
 #
 #   partition = AssignedPartition.new(reader, id: 7, wakeup_pipe:, options:, seeking:)
@@ -33,8 +33,7 @@ module Skep
         attr_reader :id
         attr_reader :options # of its topic
         attr_reader :reader
-        attr_reader :topic
-        attr_reader :number
+        attr_reader :topic, :number
         attr_reader :key # topic and number
         attr_reader :errors # of the last read
         attr_reader :in_flight # the number of work items that workers hold
@@ -63,12 +62,8 @@ module Skep
           restart_at
         end
 
-        # metadata: a Consumer::CommitMetadata. Messages that are done by it aren't processed, and
-        # those that have failed alone get batches of their own, with their former failures.
-        def restore(metadata)
-          @restored = metadata
-          @failures = metadata.failures.dup
-        end
+        # metadata: a CommitMetadata. Call it before the first read.
+        def restore(metadata) = @beyond = BeyondOffset.new(@reader.epochs, metadata)
 
         # The scheduler makes it ready to be read: it isn't in backoff any more.
         def ready
@@ -133,11 +128,7 @@ module Skep
 
         def release(item) = @order.release(item)
 
-        # The item is to be tried again. A batch of one message keeps its failures if this node
-        # ends, or loses the partition: they are committed with the offset.
-        def failed(item)
-          @failures[item.batch.first_offset] = item.failures if item.failed_alone?
-        end
+        def failed(item) = @beyond.failed(item) # false: a commit doesn't have its failures
 
         # A handler has processed messages. began: when that try began, in monotonic seconds.
         def succeeded(began)
@@ -221,13 +212,12 @@ module Skep
           @given.delete_if { |one| one.equal?(batch) }
         end
 
-        # Where its next owner begins if nothing more is committed: `progress`, or, before anything
-        # is done, the first offset that was read; nil before that.
+        # Where its next owner begins if nothing more is committed; nil before the first read.
         def restart = (position || @first)&.then { |offset| entry(offset) }
 
-        # [topic, number, offset] to commit, with the leader epoch if it is known, and with metadata
-        # if there is any; nil if nothing is done, and no message has failed alone.
-        def progress = (position || (@first if @failures.any?))&.then { |offset| entry(offset) }
+        # [topic, number, offset, epoch, metadata] to commit, without the last two if they aren't
+        # known; nil if nothing is done, and no message has failed alone.
+        def progress = (restart if position || @beyond.failures.any?)
 
         # The leader epoch of the message before that offset, to commit with it; nil if unknown.
         def epoch(offset) = @reader.epochs.at(offset)
@@ -235,9 +225,7 @@ module Skep
         def close = @reader.close
         def to_s = "#{topic}/#{number}"
 
-        def inspect
-          "#<Skep::Kafka::Processing::AssignedPartition #{self} #{state}>"
-        end
+        def inspect = "#<Skep::Kafka::Processing::AssignedPartition #{self} #{state}>"
 
         private
 
@@ -269,40 +257,13 @@ module Skep
         # By key, a work item's last message isn't the last one that was read.
         def item(batches, keys)
           end_offset = @end_offset unless keys&.any?
-          if @failures.any?
-            batches = batches.flat_map do |batch|
-              batch.isolate { |message| @failures.key?(message.offset) }
-            end
-          end
-          WorkItem.new(self, batches, keys, order: @order, end_offset:, former_failures: @failures)
+          WorkItem.new(self, @beyond.isolate(batches), keys, order: @order, end_offset:,
+                                                             former_failures: @beyond.failures)
         end
 
         def entry(offset)
-          metadata = metadata(offset) if by_key? || @failures.any?
-          return [topic, number, offset, *epoch(offset)] unless metadata
-
-          [topic, number, offset, epoch(offset), metadata]
-        end
-
-        def metadata(offset)
-          @failures.select! { |at, _| @order.unfinished?(at) }
-          done = @order.done_from(offset) if by_key?
-          done += @restored.done_from([@order.read_to, offset].compact.max) if done && @restored
-          Consumer::CommitMetadata.write(offset, done: done.to_s, failures: @failures,
-                                                 epoch: @reader.epochs.highest)
-        end
-
-        def by_key? = @options.ordered_by != :partition
-
-        # With order by partition, which a deploy may have changed, nothing is left out.
-        def without_done(messages)
-          @restored = nil if @restored.over?(messages.first.offset)
-          return messages unless @restored && @reader.epochs.highest <= @restored.epoch
-
-          last = messages.last.offset
-          messages = messages.reject { |message| @restored.done?(message.offset) }
-          @end_offset ||= last + 1 unless messages.last&.offset == last
-          messages
+          metadata = @beyond.metadata(offset, @order)
+          metadata ? [*key, offset, epoch(offset), metadata] : [*key, offset, *epoch(offset)]
         end
 
         # start: the offset at which it starts, if that is known.
@@ -312,8 +273,7 @@ module Skep
           @first = nil # the offset of the first message read
           @end_offset = nil # the next offset, if it isn't the one after the last message
           @order = new_order
-          @restored = nil # of the commit at which it begins
-          @failures = {} # FailureCounts by offset, of messages that have failed alone
+          @beyond = BeyondOffset.new(@reader.epochs)
           @gathered = [] # message sets for the next batch
           @unpacked = @unsorted = nil
         end
@@ -349,7 +309,7 @@ module Skep
         def unpack
           message_set = Librdkafka::MessageSet.join(@gathered)
           messages = @order.unpack(message_set)
-          messages = without_done(messages) if @restored && by_key?
+          messages = without_done(messages) if messages.is_a?(Array)
           if messages.empty? then @unpacked = nil
           elsif @order.needs_keys?
             @unsorted = Unsorted.new(self, Batch.new(topic, number, messages), message_set.bytes)
@@ -357,6 +317,14 @@ module Skep
             @unpacked = [messages, @order.keys(messages), message_set.bytes]
           end
           @gathered = []
+        end
+
+        # By key. (If a deploy has changed that to order by partition, all are processed.)
+        def without_done(messages)
+          last = messages.last.offset
+          messages = @beyond.without_done(messages)
+          @end_offset ||= last + 1 unless messages.last&.offset == last
+          messages
         end
 
         def put
@@ -374,51 +342,58 @@ module Skep
         end
       end
 
-      # The partitions assigned to this node, and revoked ones of which work is still in flight.
-      # Not thread-safe: the scheduler calls it under its lock.
+      # Keeps a partition's messages in order, one batch after the other: decides which of them may
+      # be processed now. Not thread-safe.
       #
-      #   assignment = Assignment.new
-      #   assignment.add(partition)
-      #   assignment.assigned                        # => [partition], without revoked ones
-      #   assignment.previous_in_flight?(partition)  # true: an earlier one of it is in flight
-      #   assignment.released(partition)             # => [partition], later assignments of it
-      class Assignment
-        def initialize
-          @by_id = {}
-          @by_key = {} # a partition and its earlier assignments, oldest first
+      #   order = PartitionOrder.new(limit: 500)
+      #   order.room                       # => 500, how many more may be read now
+      #   messages = order.unpack(message_set)
+      #   order.put(messages, order.keys(messages), bytes: message_set.bytes)
+      #   messages, keys = order.take      # for a work item; nil while another one is in flight
+      #   order.done(batch, 41)            # the batch's messages up to that offset are done
+      #   order.release(item)              # the work item isn't in flight any more
+      #
+      # KeyOrder orders messages by key.
+      class PartitionOrder
+        attr_reader :position # the offset after the last message done
+
+        # Returns false if a message at that offset is done. Nothing beyond the position is.
+        def unfinished?(offset) = offset >= position.to_i
+        def done_from(_offset) = nil
+
+        def initialize(limit:)
+          @limit = limit
         end
 
-        def add(partition)
-          @by_id[partition.id] = partition
-          (@by_key[partition.key] ||= []) << partition
+        def room = @in_flight || @message_set ? 0 : @limit
+        def any? = !@in_flight && !@message_set.nil? # true if take returns messages
+        def held? = false # true if unfinished messages prevent reading others
+        def clear? = !@in_flight && @message_set.nil? # true if nothing is unfinished
+        def unpack(message_set) = message_set
+        def needs_keys? = false
+        def keys(_message_set) = nil
+        def put(message_set, _keys, **) = @message_set = message_set
+
+        def take
+          return unless any?
+
+          @in_flight = true
+          message_set, @message_set = @message_set, nil
+          [message_set, nil]
         end
 
-        def [](id) = @by_id[id]
-        def size = @by_id.size
-        def assigned = @by_id.values.reject(&:revoked)
+        # For a work item without messages: nothing is taken before its release.
+        def take_nothing = @in_flight = true
+        def done(_batch, offset, **) = @position = offset + 1
 
-        # Returns true if a worker holds messages of another assignment of the same partition.
-        def previous_in_flight?(partition)
-          @by_key[partition.key].any? { |other| other.in_flight? && !other.equal?(partition) }
-        end
+        # There are no messages before that offset which aren't done.
+        def skip_to(offset) = @position = [@position, offset].compact.max
 
-        # Forgets a revoked partition of which nothing is in flight. Returns the other assignments
-        # of the same partition.
-        def released(partition)
-          @by_id.delete(partition.id)
-          others = @by_key[partition.key]
-          others.delete(partition)
-          @by_key.delete(partition.key) if others.empty?
-          others
-        end
+        def release(_item) = @in_flight = false
+        def take_until(_offset, _item) = nil # nothing waits beside a work item
+        def unfinished(_before) = nil
 
-        # Closes and forgets all partitions.
-        def clear
-          @by_id.each_value(&:close).clear
-          @by_key.clear
-        end
-
-        def inspect = "#<Skep::Kafka::Processing::Assignment partitions=#{size}>"
+        def inspect = "#<Skep::Kafka::Processing::PartitionOrder #{position}>"
       end
     end
   end

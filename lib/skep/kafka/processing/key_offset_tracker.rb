@@ -1,19 +1,18 @@
 # frozen_string_literal: true
 
-# Tracks which offset of a partition may be committed if its messages are done in any order: the
-# lowest unfinished one. Only KeyOrder uses it, for `ordered_by: :key` or a callable. A partition
-# that is processed in order needs none (PartitionOrder in message_order.rb). Not thread-safe.
+# Tracks which offset of a partition may be committed if its messages are done in any order:
+# the lowest unfinished one. Only KeyOrder uses it. Not thread-safe.
 #
 #   tracker = KeyOffsetTracker.new
 #   tracker.open([10, 11, 14], bytes: 300)   # read in one go; 12 and 13 are no messages
 #   tracker.done(11)
 #   tracker.position    # => 10, to commit: all messages before it are done
-#   tracker.done_from(10)   # => "0110", a digit for each offset: 11 is done, 12 is no message
-#   tracker.ahead       # => 3, messages from the lowest unfinished one to the last that was read
+#   tracker.done_from(10)   # => "01110", for each offset: 11 is done, 12 is no message
+#   tracker.ahead       # => 3, messages from the lowest unfinished one to the last one read
 #   tracker.bytes       # => 300, in memory: the messages of one read are freed together
 #
-# It commits nothing. Scheduler#store stores the position; when it is committed is listed above
-# Completion (worker.rb).
+# It commits nothing: when the position is committed, and with it what is done beyond, is
+# listed above Completion (worker.rb).
 module Skep
   module Kafka
     module Processing
@@ -76,7 +75,7 @@ module Skep
 
         # Returns "0" for an unfinished message at that offset or after it, and "1" for all others,
         # up to the last message read, or for `limit` offsets.
-        def done_from(offset, limit: Consumer::CommitMetadata::OFFSETS)
+        def done_from(offset, limit: CommitMetadata::OFFSETS)
           digits = "1" * (@next.to_i - offset).clamp(0, limit)
           places = @open.each_key.map { |open| open - offset }
           places.each { |place| digits.setbyte(place, ZERO) if place.between?(0, digits.size - 1) }

@@ -249,6 +249,152 @@ module Skep
           @fetch_errors&.reset(self, @expected, first, low) if low || first < @expected
         end
       end
+
+      # What is known of a partition's messages from the committed offset on: which are done (by
+      # key), and which have failed alone. The metadata of commits has it for the partition's next
+      # owner. The scheduler calls it under its lock.
+      #
+      #   beyond = BeyondOffset.new(reader.epochs, metadata)  # of the commit; nil: none
+      #   messages = beyond.without_done(messages)
+      #   beyond.failures                       # => { 43 => a FailureCount }
+      #   beyond.failed(item)                   # it is to be tried again
+      #   beyond.metadata(40, order)            # to commit with the offset 40; nil: none
+      class BeyondOffset
+        attr_reader :failures # by offset
+
+        def initialize(epochs, former = nil)
+          @epochs, @former = epochs, former
+          @failures = former ? former.failures.dup : {}
+        end
+
+        # Returns false if the item is no batch of one message that has failed.
+        def failed(item)
+          return false unless item.failed_alone?
+
+          @failures[item.batch.first_offset] = item.failures
+        end
+
+        # Returns the messages that the last owner hasn't done.
+        def without_done(messages)
+          @former = nil if @former&.over?(messages.first.offset)
+          return messages unless @former && @epochs.highest <= @former.epoch
+
+          messages.reject { |message| @former.done?(message.offset) }
+        end
+
+        # What has failed alone gets batches of its own.
+        def isolate(batches)
+          return batches if @failures.empty?
+
+          batches.flat_map do |batch|
+            batch.isolate { |message| @failures.key?(message.offset) }
+          end
+        end
+
+        # order: a KeyOrder or PartitionOrder.
+        def metadata(offset, order)
+          done = order.done_from(offset) or return (written(offset, "", order) if @failures.any?)
+          done += @former.done_from([order.read_to, offset].compact.max) if @former
+          written(offset, done, order)
+        end
+
+        private
+
+        def written(offset, done, order)
+          @failures.select! { |at, _| order.unfinished?(at) }
+          CommitMetadata.write(offset, done:, failures: @failures, epoch: @epochs.highest)
+        end
+      end
+
+      # What a commit says of the messages from its offset on: which of them are done, and how often
+      # others have failed alone. The partition's next owner doesn't process the former again, and
+      # continues to count the latter.
+      #
+      #   text = CommitMetadata.write(40, done: "0101", failures: { 40 => failures }, epoch: 7)
+      #   found = CommitMetadata.read(text, 40)
+      #   found.done?(43)         # => true
+      #   found.failures          # => { 40 => a Failure::FailureCount }
+      #
+      # Brokers accept 4,096 bytes (offset.metadata.max.bytes): done are digits, in the text as a
+      # compressed bitmap. What doesn't fit is left out: offsets far behind, failures of few tries.
+      #
+      # Only an unclean leader election can have other messages at these offsets: of a higher epoch.
+      class CommitMetadata
+        OFFSETS = 1 << 17 # at most, that `done` covers
+        BYTES = 4_000
+        private_constant :BYTES
+
+        class << self
+          # offset: of the commit. done: "1" for each offset from that one on whose message is done,
+          # or "0". failures: FailureCounts by offset. epoch: the highest leader epoch that was
+          # read. Returns nil if there is nothing to say.
+          def write(offset, done: "", failures: {}, epoch: 0)
+            done = done[..done.rindex("1")] if done.include?("1")
+            plain = { "skep" => 1, "epoch" => epoch }
+            plain["done"] = bitmap(done) if done.end_with?("1")
+            plain["failed"] = fitting(offset, failures, BYTES - JSON.generate(plain).bytesize)
+            plain.delete("failed") if plain["failed"].empty?
+            JSON.generate(plain) if plain.size > 2
+          end
+
+          # Returns nil for a text of another program, or without one.
+          def read(text, offset)
+            plain = JSON.parse(text) if text&.start_with?('{"skep":1,')
+            new(offset, plain) if plain
+          rescue JSON::ParserError, Zlib::Error, ArgumentError, TypeError, NoMethodError
+            nil # whoever has written it: its messages are processed again
+          end
+
+          private
+
+          def bitmap(digits)
+            Kernel.loop do
+              text = [Zlib.deflate([digits].pack("b*"))].pack("m0")
+              return text if text.bytesize <= BYTES * 3 / 4
+
+              digits = digits[0, digits.size * 9 / 10]
+            end
+          end
+
+          def fitting(offset, failures, bytes)
+            now = OS.now
+            found = failures.sort_by { |at, one| [-one.count, at] }.take_while do |at, one|
+              bytes -= JSON.generate({ (at - offset).to_s => one.dump(now) }).bytesize
+              bytes.positive?
+            end
+            found.to_h { |at, one| [(at - offset).to_s, one.dump(now)] }
+          end
+        end
+
+        attr_reader :epoch
+        attr_reader :failures
+
+        def initialize(offset, plain)
+          @offset, @epoch = offset, Integer(plain.fetch("epoch"))
+          @done = plain["done"] ? digits(plain["done"]) : ""
+          now = OS.now
+          @failures = plain.fetch("failed", {}).to_h do |at, one|
+            at = offset + Integer(at)
+            [at, Failure::FailureCount.restore(at, one, now)]
+          end
+        end
+
+        def done?(offset) = offset >= @offset && @done[offset - @offset] == "1"
+
+        # The digits from that offset on.
+        def done_from(offset) = @done[[offset - @offset, 0].max..] || ""
+
+        # Returns true if nothing at that offset or after it is done.
+        def over?(offset) = offset - @offset >= @done.size
+
+        def inspect = "#<Skep::Kafka::Processing::CommitMetadata from #{@offset}>"
+
+        private
+
+        def digits(text)
+          Zlib.inflate(text.unpack1("m0")).unpack1("b*")[0, OFFSETS]
+        end
+      end
     end
   end
 end

@@ -24,19 +24,56 @@ module Skep
   module Kafka
     module Processing
       class Scheduler
+        # The partitions assigned to this node, and revoked ones of which work is still in flight.
+        class Assignment
+          def initialize
+            @by_id = {}
+            @by_key = {} # a partition and its earlier assignments, oldest first
+          end
+
+          def add(partition)
+            @by_id[partition.id] = partition
+            (@by_key[partition.key] ||= []) << partition
+          end
+
+          def [](id) = @by_id[id]
+          def size = @by_id.size
+          def assigned = @by_id.values.reject(&:revoked)
+
+          # Returns true if a worker holds messages of another assignment of the same partition.
+          def previous_in_flight?(partition)
+            @by_key[partition.key].any? { |other| other.in_flight? && !other.equal?(partition) }
+          end
+
+          # Forgets a revoked partition of which nothing is in flight. Returns the other assignments
+          # of the same partition.
+          def released(partition)
+            @by_id.delete(partition.id)
+            others = @by_key[partition.key]
+            others.delete(partition)
+            @by_key.delete(partition.key) if others.empty?
+            others
+          end
+
+          # Closes and forgets all partitions.
+          def clear
+            @by_id.each_value(&:close).clear
+            @by_key.clear
+          end
+        end
+
+        attr_reader :offset_committer
         attr_reader :wakeup_pipe # rings when wake_ready has work to do
         attr_reader :released # rings when `processing` may have changed
-        attr_reader :uncommitted # rings when take_uncommitted has something; 1: since a failure
 
-        # offset_store: where offsets to commit are stored, a Consumer; nil if a transaction or
-        # take_uncommitted's caller commits them. by_key: librdkafka commits nothing by itself.
-        # report: where partitions that can't be read are reported. topic_queue: a TopicQueue, of a
-        # source with several topics.
+        # offset_store: where offsets to commit are stored, a Consumer; nil if a transaction commits
+        # them. report: where partitions that can't be read are reported. offset_committer: a
+        # Consumer::OffsetCommitter. topic_queue: a TopicQueue, of a source with several topics.
         def initialize(offset_store: nil, report: nil, wakeup_pipe: Librdkafka::WakeupPipe.new,
-                       topic_queue: nil, by_key: false)
+                       topic_queue: nil, offset_committer: nil)
           @offset_store, @report, @wakeup_pipe = offset_store, report, wakeup_pipe
-          @by_key, @to_commit = by_key, {}.compare_by_identity
-          @released, @uncommitted = Librdkafka::WakeupPipe.new, Librdkafka::WakeupPipe.new
+          @offset_committer = offset_committer
+          @released = Librdkafka::WakeupPipe.new
           @lock = Mutex.new
           @assignment = Assignment.new
           @backoff = BackoffQueue.new
@@ -176,8 +213,7 @@ module Skep
         # Returns those of which a worker still processes a batch.
         def processing(partitions) = @lock.synchronize { partitions.select(&:in_flight?) }
 
-        # Ends a revocation: what is still in flight is lost. Returns [topic, number, offset, epoch]
-        # to commit, without partitions of which a transaction is in doubt.
+        # Ends a revocation: what is still in flight is lost. Returns what to commit, as `certain`.
         def take_back(partitions) = @lock.synchronize { end_revocation(partitions) }
 
         # Returns [topic, number, offset, epoch] of all partitions of which something is done.
@@ -189,24 +225,7 @@ module Skep
           @lock.synchronize { committable(partitions || @assignment.assigned) }
         end
 
-        # Returns [topic, number, offset, epoch, metadata] of partitions of which something is done,
-        # or has failed, that librdkafka doesn't commit by itself, since the last call.
-        def take_uncommitted
-          @lock.synchronize do
-            partitions, @to_commit = @to_commit.keys, {}.compare_by_identity
-            committable(partitions.reject(&:revoked))
-          end
-        end
-
-        # A commit of these partitions' entries has failed.
-        def commit_again(keys)
-          @lock.synchronize do
-            @assignment.assigned.each { |one| commit_soon(one) if keys.include?(one.key) }
-          end
-        end
-
-        # Where the partition's next owner begins if nothing more is committed: as
-        # AssignedPartition#restart.
+        # As AssignedPartition#restart, which needs the lock.
         def restart(partition) = @lock.synchronize { partition.restart }
 
         # Returns [topic, number] of the assigned partitions.
@@ -234,7 +253,7 @@ module Skep
         # Closes all partitions. Call it after `close`, when the workers have ended.
         def clear
           @assignment.clear
-          [wakeup_pipe, @released, @uncommitted].each(&:close)
+          [wakeup_pipe, @released, *offset_committer].each(&:close)
         end
 
         def inspect
@@ -303,7 +322,7 @@ module Skep
           unless position == before
             @offset_store&.store(*partition.key, position, *partition.epoch(position))
           end
-          commit_soon(partition) if @by_key
+          @offset_committer&.done(partition) if @offset_store
           :stored
         end
 
@@ -312,24 +331,12 @@ module Skep
           partition = part.partition
           return if partition.seeking? && !part.done? && !partition.waits_for?(part)
 
-          note_failure(part) if part.retry_at
+          @offset_committer&.failed(partition) if part.retry_at && partition.failed(part)
           if part.retry_at && !partition.succeeded_since?(part.awaiting)
             back_off(part, part.awaiting)
           elsif part.done? then partition.release(part)
           else make_ready(part)
           end
-        end
-
-        # The failures of a batch of one message are committed with the partition's offset.
-        def note_failure(part)
-          return unless part.partition.failed(part)
-
-          commit_soon(part.partition, failed: true)
-        end
-
-        def commit_soon(partition, failed: false)
-          @to_commit[partition] = true
-          @uncommitted.wake(failed ? 1 : 0)
         end
 
         def make_ready(entry)

@@ -243,8 +243,8 @@ module Skep
       #
       # A commit has two steps. When a batch is done or marked, Scheduler#complete or #mark moves
       # the partition's position. If it has moved, Consumer#store stores it in librdkafka.
-      # librdkafka's own thread commits what is stored every `commit_interval` seconds
-      # (auto.commit.interval.ms).
+      # librdkafka's own thread commits what is stored every `commit_interval` seconds. By key, and
+      # after a failure of a message alone, Consumer::OffsetCommitter commits, with metadata.
       #
       # skep also commits at once, by Consumer#commit:
       #

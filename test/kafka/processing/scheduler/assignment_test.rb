@@ -10,7 +10,7 @@ module Skep
     class AssignmentTest < ::Skep::TestCase
       def setup
         super
-        @assignment = Processing::Assignment.new
+        @assignment = Processing::Scheduler::Assignment.new
       end
 
       test "finds partitions by their ids, and lists those that are not revoked" do
