@@ -44,6 +44,25 @@ class KafkaAttemptsTest < Skep::TestCase
     assert_equal [5, 5], tries.values_at(3, 7)
   end
 
+  test "a message is tried exactly max_attempts times, whatever batches it comes in" do
+    %i[partition key].product([1, 4, 20], [2, 5]) do |ordered_by, max_messages, max_attempts|
+      tries = Hash.new(0)
+      outcome = run_handler(20, ordered_by:, max_messages:, max_attempts:) do |batch|
+        batch.each do |message|
+          tries[message.offset] += 1
+          raise "bad" if [0, 7, 19].include?(message.offset)
+        end
+      end
+
+      case_ = [ordered_by, max_messages, max_attempts]
+      assert_equal [0, 7, 19], outcome.dead_lettered.map(&:offset).sort, case_
+      assert_equal [max_attempts] * 3, tries.values_at(0, 7, 19), case_
+      assert_equal [max_attempts.to_s], outcome.dead_letters.map { |one|
+        one.headers["skep.attempts"]
+      }.uniq, case_
+    end
+  end
+
   test "a loop over the batch before the failing one doesn't change which message failed" do
     outcome = run_handler(20, ordered_by: :key) do |batch|
       batch.each do |message|

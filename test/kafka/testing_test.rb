@@ -72,7 +72,7 @@ class KafkaTestingTest < Skep::TestCase
       batch.each { |message| raise "bad" if message.payload == "4" }
     end
     assert_equal [0, 1, 2, 3, 5, 6, 7, 8, 9], outcome.done.map(&:offset)
-    assert_equal [[3, 5, 1], [3, 5, 2], [3, 5, 3], [4, 4, 1], [4, 4, 2]],
+    assert_equal [[3, 5, 1], [3, 5, 2]], # the third attempt is alone
                  outcome.retried.map { |one| one.values_at(:offset, :last_offset, :attempt) }
     assert_equal [["dead", "4", "3", "RuntimeError: bad"]],
                  outcome.dead_letters.map { |one|
@@ -81,7 +81,7 @@ class KafkaTestingTest < Skep::TestCase
     assert_equal [{ ["orders", 0] => 10 }, [4], [], false],
                  [outcome.committed, outcome.dead_lettered.map(&:offset), outcome.pending,
                   outcome.clean?]
-    assert_equal [10, 5, 6, 1],
+    assert_equal [10, 2, 3, 1],
                  outcome.node.work[:totals].values_at("messages", "retries", "failures",
                                                       "dead_letters")
   end

@@ -58,7 +58,7 @@ module Skep
           failures = item.failures # before split_failed_key, which may begin a new FailureCount
           known = !at.nil? || item.batch.size == 1
           item.split_failed_key(at, wait: batch.first_offset == at)
-          return try_again(item, error, failures) unless tried_enough?(item, error)
+          return try_again(item, error, failures) unless tried_enough?(item, error, known:)
 
           give_up(item, error, failures, known:)
         end
@@ -156,7 +156,7 @@ module Skep
 
         # Returns true if the batch isn't tried as a whole again, but split, dead-lettered or
         # paused. An error that only the cluster causes is retried forever.
-        def tried_enough?(item, error)
+        def tried_enough?(item, error, known:)
           return false if error.is_a?(OutputFailed) && error.passing?
 
           case verdict(error)
@@ -165,9 +165,9 @@ module Skep
           end
           return false unless @options.max_attempts
           return true if error.is_a?(NonRetryable)
-          return false if item.failures.count < @options.max_attempts
-
-          item.batch.size > 1 || spent?(item.failures)
+          several = item.batch.size > 1
+          tries = several && known ? item.failures.number + 1 : item.failures.count # the last: alone
+          tries >= @options.max_attempts && (several || spent?(item.failures))
         end
 
         # Returns what `on_error` says of the error's class, or of the nearest of its ancestors.
@@ -239,7 +239,7 @@ module Skep
 
           report_failure(item.batch, error, 0, attempt: failures.number,
                                                hint: ONE_BY_ONE)
-          item.split
+          item.split(known:)
         end
 
         # The message, and what waits for it, isn't tried again before the node ends.
@@ -284,6 +284,7 @@ module Skep
         attr_reader :count # of the batch
         attr_reader :number # in a row of the message that failed last
         attr_reader :own_failures # failures after others of the partition had succeeded
+        attr_reader :offset # of the message that failed last; nil: it isn't known
         attr_reader :since # monotonic seconds
         attr_reader :outage_since # monotonic seconds
 
@@ -307,6 +308,12 @@ module Skep
         # Returns what counts for a batch of one message: its failures, its own ones, and since how
         # many seconds.
         def dump(now) = [count, own_failures, (now - since).round]
+
+        # A count of its own for the message that failed last.
+        def of_message
+          FailureCount.new(since:, outage_since:, count: number, offset:,
+                           own_failures: [own_failures, number].min)
+        end
 
         # A try begins. success: when the last successful try of the partition began; nil: none was.
         def begin_try(success)

@@ -88,10 +88,13 @@ module Skep
           before - (rest&.size || 0)
         end
 
-        # The batch's messages are tried one by one.
-        def split
+        # The batch's messages are tried one by one. known: the message that has failed keeps its
+        # failures.
+        def split(known: false)
+          kept = { failures.offset => failures.of_message } if known && failures.offset
           @batches[0, 1] = batch.split
           restart_count
+          @former_failures = @former_failures.merge(kept) if kept
           @back_off_together = nil
         end
 
