@@ -88,7 +88,7 @@ class AttemptLog
     !from.nil? && from < one.at - BATCH
   end
 
-  # Attempts whose result a kill can't have hidden from the next owner.
+  # Those whose result a kill can't have hidden from the next owner.
   def certain(attempts)
     attempts.reject { |one| @kills[one.pid]&.then { |at| at - one.at < UNCOMMITTED } }
   end
