@@ -30,7 +30,7 @@ module Skep
 
         assert_equal %w[bad], payloads(result.dead_lettered)
         assert_equal %w[good good], payloads(result.done)
-        assert_equal 2, (result.dead_letters.first.headers["skep.attempts"].to_i) # the second: alone
+        assert_equal 2, (result.dead_letters.first.headers["skep.attempts"].to_i) # then alone
       end
 
       test "a message with a :pause error stays pending, and all after it" do

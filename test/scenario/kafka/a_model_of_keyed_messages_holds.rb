@@ -5,7 +5,8 @@
 # mended. A log of each attempt is compared with a model:
 #
 # - each key's messages are finished (processed, or dead letters) in their order,
-# - a message that always fails is tried max_attempts times, plus what `retry_for` and kills explain,
+# - a message that always fails is tried max_attempts times, plus what kills and the order of
+#   successes explain,
 # - a message is processed twice only if its node was killed shortly after it, before a commit,
 # - a replay of the dead letters with a mended handler leaves an empty dead letter topic.
 #
@@ -187,7 +188,9 @@ class KeyedModel < KafkaScenario
                  .sample(random: @random) or return
     @swarm.kill(node["pid"])
     @kills[node["pid"]] = Skep::OS.now
-    @swarm.await("node_ready") { |event| event["node"] == node["id"] && event["pid"] != node["pid"] }
+    @swarm.await("node_ready") do |event|
+      event["node"] == node["id"] && event["pid"] != node["pid"]
+    end
   end
 
   # Produces more while messages fail: a message becomes a dead letter once others have succeeded.

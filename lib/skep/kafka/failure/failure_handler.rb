@@ -166,7 +166,8 @@ module Skep
           return false unless @options.max_attempts
           return true if error.is_a?(NonRetryable)
           several = item.batch.size > 1
-          tries = several && known ? item.failures.number + 1 : item.failures.count # the last: alone
+          # The last try of a message that is known is alone.
+          tries = several && known ? item.failures.number + 1 : item.failures.count
           tries >= @options.max_attempts && (several || spent?(item.failures))
         end
 
