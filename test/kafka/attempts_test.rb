@@ -63,6 +63,16 @@ class KafkaAttemptsTest < Skep::TestCase
     end
   end
 
+  test "backoffs grow up to retry_backoff_max, which is retry_backoff at least" do
+    [[{ retry_backoff: 10, retry_backoff_max: 700 }, 700], [{ retry_backoff: 10 }, 30],
+     [{ retry_backoff: 90 }, 90]].each do |options, most|
+      outcome = run_handler(20, ordered_by: :key, max_attempts: 12, **options) do |batch|
+        batch.each { |message| raise "bad" if message.offset == 7 }
+      end
+      assert_equal most, outcome.retried.map { |one| one[:retry_in] }.max, options
+    end
+  end
+
   test "a loop over the batch before the failing one doesn't change which message failed" do
     outcome = run_handler(20, ordered_by: :key) do |batch|
       batch.each do |message|

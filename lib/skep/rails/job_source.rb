@@ -11,14 +11,14 @@
 # | max_out_of_order | 100 | jobs of a partition that may finish beyond its first unfinished one |
 # | max_attempts | 5 | how often a job fails before it goes to the topic of dead jobs |
 #
-# and retry_backoff, retry_for, on_poison, commit_interval, leave_on_stop, stall_timeout,
-# connect_timeout and producer, as Kafka::Source has them.
+# and retry_backoff, retry_backoff_max, retry_for, on_poison, commit_interval, leave_on_stop,
+# stall_timeout, connect_timeout and producer, as Kafka::Source has them.
 module Skep
   module Rails
     class JobSource < Kafka::Source
       # Options of Kafka::Source that jobs take as they are.
-      OPTIONS = %i[threads max_attempts retry_backoff retry_for on_poison commit_interval
-                   leave_on_stop stall_timeout connect_timeout].freeze
+      OPTIONS = %i[threads max_attempts retry_backoff retry_backoff_max retry_for on_poison
+                   commit_interval leave_on_stop stall_timeout connect_timeout].freeze
       private_constant :OPTIONS
 
       attr_reader :handler

@@ -70,6 +70,7 @@ module Skep
         assert_in_delta 10, Failure::RetryBackoff.new(0.1).seconds(2, least: 10), 2
         assert_in_delta 5, Failure::RetryBackoff.new(5).seconds(20, limit: 1.5), 1
         assert_equal 30, Failure::RetryBackoff.new(50).seconds(20, limit: 1.5)
+        assert_equal 3_600, Failure::RetryBackoff.new(50, max: 3_600).seconds(20)
       end
 
       private

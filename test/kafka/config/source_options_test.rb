@@ -56,6 +56,8 @@ class SourceOptionsTest < KafkaCase
       /dead_letter_topic must be a topic that this source doesn't read \(got "orders.dead"\)/,
     { topics: %w[views ^.*], dead_letter_topic: :dead } =>
       /dead_letter_topic must be a topic .* \(got :dead\)/,
+    { retry_backoff: 5, retry_backoff_max: 2 } =>
+      /retry_backoff_max must be seconds from retry_backoff on \(got 2\)/,
     { retry_for: -1 } => /retry_for must be seconds from 0, or nil \(got -1\)/,
     { on_poison: :bury } => /on_poison must be one of :dead_letter, :pause, :skip \(got :bury\)/,
     { on_poison: :dead_letter } =>

@@ -12,18 +12,20 @@ module Skep
         DEFAULTS = {
           kafka: nil, group: nil, topics: nil, threads: 1, max_messages: 500, max_wait: 0,
           dead_letter_topic: nil, max_attempts: nil, on_error: {}, on_poison: nil,
-          connect_timeout: 15, commit_interval: 5.0, retry_backoff: 0.1, retry_for: 300,
-          rebalance_wait: nil, stall_timeout: 60, on_assigned: nil, on_revoked: nil,
+          connect_timeout: 15, commit_interval: 5.0, retry_backoff: 0.1, retry_backoff_max: nil,
+          retry_for: 300, rebalance_wait: nil, stall_timeout: 60, on_assigned: nil, on_revoked: nil,
           leave_on_stop: nil, ordered_by: :partition, max_out_of_order: 5_000, filter: nil,
           deserializer: nil, serializer: nil, oauth: nil, producer: {}, transactional: false,
           offsets: :kafka
         }.freeze
         ATTEMPTS = 5
+        BACKOFF_MAX = 30 # seconds
         REBALANCE_SHARE = 0.8 # of max.poll.interval.ms, after which Kafka gives partitions away
         POISON = %i[dead_letter pause skip].freeze
         VERDICTS = %i[retry dead_letter pause].freeze
         LEGAL = /\A[a-zA-Z0-9._-]{1,249}\z/ # Kafka's names of topics
-        private_constant :DEFAULTS, :ATTEMPTS, :REBALANCE_SHARE, :POISON, :VERDICTS, :LEGAL
+        private_constant :DEFAULTS, :ATTEMPTS, :BACKOFF_MAX, :REBALANCE_SHARE, :POISON, :VERDICTS,
+                         :LEGAL
 
         attr_reader :settings
         attr_reader :group
@@ -38,6 +40,7 @@ module Skep
         attr_reader :connect_timeout # seconds; nil: forever
         attr_reader :commit_interval # seconds
         attr_reader :retry_backoff # seconds
+        attr_reader :retry_backoff_max # seconds
         attr_reader :rebalance_wait # seconds for which a revocation waits for handlers
         attr_reader :stall_timeout # seconds after which a partition is stalled; nil: never
         attr_reader :leave_on_stop # static members leave their group when the whole swarm stops
@@ -62,6 +65,7 @@ module Skep
           @producer = @settings.with(taken[:producer])
           @topics = Array(topics).map(&:to_s).freeze
           @max_attempts ||= ATTEMPTS if dead_letter_topic
+          @retry_backoff_max ||= [BACKOFF_MAX, retry_backoff].max if retry_backoff.is_a?(Numeric)
           @rebalance_wait ||= (settings.max_poll_interval * REBALANCE_SHARE).round(1)
           @leave_on_stop = settings.leave_on_stop? if leave_on_stop.nil?
           @on_poison ||= dead_letter_topic ? :dead_letter : :pause
@@ -136,6 +140,9 @@ module Skep
            *must_be("seconds from 0", max_wait:) { |value| seconds?(value) },
            *must_be("seconds above 0", commit_interval:, retry_backoff:) do |value|
              positive_seconds?(value)
+           end,
+           *must_be("seconds from retry_backoff on", retry_backoff_max:) do |value|
+             !positive_seconds?(retry_backoff) || (seconds?(value) && value >= retry_backoff)
            end,
            *must_be("seconds above 0, or nil to wait forever", connect_timeout:,
                                                                stall_timeout:) do |value|

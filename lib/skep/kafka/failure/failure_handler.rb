@@ -40,7 +40,7 @@ module Skep
           @node, @completion, @outputs, @poison = node, completion, outputs, poison
           @options, @report, @dead_letter_queue = options, report, dead_letter_queue
           @scheduler, @metrics = scheduler, metrics
-          @backoff = RetryBackoff.new(@options.retry_backoff)
+          @backoff = RetryBackoff.new(@options.retry_backoff, max: @options.retry_backoff_max)
         end
 
         def handler_raised(item, error, at: nil)
@@ -340,7 +340,7 @@ module Skep
       # limit. Jitter keeps nodes from retrying at the same time.
       #
       #   RetryBackoff.new(0.1).seconds(1)    # => 0.1 s ±20%, after the first failure
-      #   RetryBackoff.new(0.1).seconds(20)   # => 30 s at most
+      #   RetryBackoff.new(0.1).seconds(20)   # => 30 s at most, or `max`
       #   RetryBackoff.new(0.1).seconds(20, limit: 1.5)   # => 1.5 s at most, or the first backoff
       #
       # FailureHandler chooses the limit; Processing::BackoffQueue (work_item.rb) holds what waits.
@@ -352,17 +352,17 @@ module Skep
         SPREAD = 0.2
         private_constant :SPREAD
 
-        def initialize(base, random: Random)
-          @base = base
+        def initialize(base, max: LIMIT, random: Random)
+          @base, @max = base, max
           @random = random
         end
 
         # The seconds after so many failures of the same message. limit: the maximum, unless the
         # first backoff is longer; least: the minimum, up to the limit.
-        def seconds(failures, limit: LIMIT, least: 0)
+        def seconds(failures, limit: @max, least: 0)
           spread = 1 + @random.rand(-SPREAD..SPREAD)
           plain = [@base * (2.0**[failures - 1, 60].min), least].max
-          [plain * spread, [limit, @base * spread].max, LIMIT].min
+          [plain * spread, [limit, @base * spread].max, @max].min
         end
       end
     end
