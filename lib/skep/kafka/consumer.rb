@@ -129,6 +129,17 @@ module Skep
         answers&.close
       end
 
+      # Before an unassignment, when nothing more is done: librdkafka commits stored offsets then,
+      # and would commit these without their metadata.
+      def store_metadata(offsets)
+        some = offsets.select { |entry| entry[4] }
+        return if some.empty? || @without_metadata
+
+        Librdkafka::TopicPartitionList.make(some) do |list|
+          Librdkafka::Bindings.offsets_store(handle, list.pointer)
+        end
+      end
+
       # The same without waiting. The answer is an event of `control`, like those of librdkafka's
       # own commits.
       def commit_later(offsets) = request_commit(offsets, control)
@@ -312,22 +323,15 @@ module Skep
         end
       end
 
-      # Commits what librdkafka doesn't commit by itself: offsets with metadata.
+      # Commits offsets with metadata (Processing::CommitMetadata): by key every commit_interval, in
+      # place of librdkafka; in order of the partition half a second after a failure, until
+      # librdkafka commits the next offset. Commits for which skep waits have the metadata, too.
       #
       #   committer = OffsetCommitter.new(consumer, interval: 5.0, by_key: true)
       #   committer.done(partition)      # a worker's batch is done
       #   committer.failed(partition)    # a batch of one message has failed
       #   committer.io; committer.seconds_left; committer.look(scheduler)   # for the event loop
-      #   committer.refused              # a commit for which nothing waits has failed
-      #
-      # | source | who commits an offset | metadata (Processing::CommitMetadata) |
-      # |---|---|---|
-      # | order by partition | librdkafka every commit_interval, without metadata | failures |
-      # | order by key | OffsetCommitter every commit_interval | what is done beyond it, failures |
-      # | transactional | the transaction, without metadata | failures |
-      #
-      # A failure is committed after half a second, and replaced by the next commit of its
-      # partition. Commits for which skep waits have the metadata, too.
+      #   committer.answered(list.to_a)  # of a commit for which nothing waits, by partition
       class OffsetCommitter
         FAILURE_SECONDS = 0.5
         private_constant :FAILURE_SECONDS
@@ -337,7 +341,7 @@ module Skep
           @lock = Mutex.new
           @wakeup_pipe = Librdkafka::WakeupPipe.new
           @changed = {}.compare_by_identity
-          @sent = []
+          @sent = {} # by topic and number
         end
 
         def done(partition) = @by_key && change(partition, @interval)
@@ -350,16 +354,21 @@ module Skep
         # Commits what is due, without waiting for the answer.
         def look(scheduler)
           @wakeup_pipe.drain
-          partitions = take_due or return
-          @sent = partitions.reject(&:revoked)
-          entries = scheduler.certain(@sent)
-          @consumer.commit_later(entries) if entries.any?
+          partitions = take_due&.reject(&:revoked) or return
+          partitions.each { |partition| @sent[partition.key] = partition }
+          scheduler.certain(partitions) do |entries| # a seek commits after this, or before
+            @consumer.commit_later(entries) if entries.any?
+          end
         end
 
-        # What was committed last is committed once more, after the interval.
-        def refused
-          sent, @sent = @sent, []
-          sent.each { |partition| change(partition, @interval) unless partition.revoked }
+        # What wasn't committed is committed once more, after the interval.
+        def answered(entries)
+          entries.each do |topic, number, _, code|
+            partition = @sent.delete([topic, number])
+            next if partition.nil? || partition.revoked || code.zero?
+
+            change(partition, @interval)
+          end
         end
 
         def close = @wakeup_pipe.close

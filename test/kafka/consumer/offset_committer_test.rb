@@ -17,13 +17,13 @@ module Skep
 
         def initialize = @commits = []
         def commit_later(entries) = @commits << entries
-        def certain(partitions) = partitions.map(&:key)
+        def certain(partitions) = yield(partitions.map(&:key))
       end
 
       def setup
         super
         @group = Group.new
-        @partition = Partition.new("orders/3")
+        @partition = Partition.new(["orders", 3])
       end
 
       def teardown
@@ -40,7 +40,7 @@ module Skep
         assert @committer.io.wait_readable(0)
         look
         refute @committer.io.wait_readable(0)
-        @committer.done(Partition.new("orders/4"))
+        @committer.done(Partition.new(["orders", 4]))
         refute @committer.io.wait_readable(0), "once for all of an interval"
         assert_in_delta 60, @committer.seconds_left, 5
         assert_empty @group.commits
@@ -62,27 +62,32 @@ module Skep
         assert_empty @group.commits
         @committer.failed(@partition)
         look
-        assert_equal [["orders/3"]], @group.commits
+        assert_equal [[["orders", 3]]], @group.commits
       end
 
       test "commits what is due once, without revoked partitions" do
         committer(interval: 0)
         @committer.done(@partition)
-        @committer.done(Partition.new("orders/4", :asked))
+        @committer.done(Partition.new(["orders", 4], :asked))
         2.times { look }
-        assert_equal [["orders/3"]], @group.commits
+        assert_equal [[["orders", 3]]], @group.commits
       end
 
-      test "commits once more what wasn't committed" do
+      test "commits once more what wasn't committed, of each commit" do
         committer(interval: 0)
-        @committer.refused # librdkafka's own commit
+        other = Partition.new(["orders", 4])
+        [@partition, other].each do |partition|
+          @committer.done(partition)
+          look
+        end
+        @committer.answered([["orders", 9, 5, 27]]) # librdkafka's own commit
+        @committer.answered([["orders", 3, 5, 27]])
+        @committer.answered([["orders", 4, 5, 27]])
         look
-        assert_empty @group.commits
-        @committer.done(@partition)
+        assert_equal [[["orders", 3], ["orders", 4]]], @group.commits.drop(2)
+        @committer.answered([["orders", 3, 5, 0], ["orders", 4, 5, 0]])
         look
-        @committer.refused
-        look
-        assert_equal [["orders/3"]] * 2, @group.commits
+        assert_equal 3, @group.commits.size
       end
 
       private
@@ -101,7 +106,8 @@ module Skep
         done = (38..48).select { |offset| found.done?(offset) }
 
         assert_equal [41, 43, 44], done
-        assert_equal [false, true], ([44, 48].map { |offset| found.over?(offset) })
+        assert_equal [false, true, true, false], ([39, 40, 47, 48].map { |at| found.about?(at, 0) })
+        refute found.about?(40, 1)
         assert_equal ["01011", "11", ""],
                      ([12, 43, 90].map { |offset| found.done_from(offset).sub(/0+\z/, "") })
       end
@@ -141,13 +147,19 @@ module Skep
       end
 
       test "ignores the metadata of other programs, and a broken one" do
-        texts = [nil, "", "NO_METADATA", '{"a":1}', '{"skep":1,', '{"skep":1,"epoch":null}',
-                 '{"skep":1,"epoch":0,"done":"%%"}', '{"skep":1,"epoch":0,"done":"AAAA"}',
-                 '{"skep":1,"epoch":0,"done":7}', '{"skep":1,"epoch":0,"failed":[1]}',
-                 '{"skep":1,"epoch":0,"failed":{"1":["x"]}}',
-                 '{"skep":1,"epoch":0,"failed":{"1":1}}']
+        facts = ['{"a":1}', '{"skep":1,', '{"skep":1,"at":40}', '{"skep":1,"at":40,"epoch":null}',
+                 '{"skep":1,"at":40,"epoch":1e400}']
+        facts += ['"done":"%%"', '"done":"AAAA"', '"done":7', '"failed":[1]', '"failed":{"1":["x"]}',
+                  '"failed":{"1":1}'].map { |fact| "{\"skep\":1,\"at\":40,\"epoch\":0,#{fact}}" }
+        texts = [nil, "", "NO_METADATA", *facts]
 
         assert_empty(texts.filter_map { |text| Processing::CommitMetadata.read(text, 40) })
+      end
+
+      test "belongs to its offset: a copy at another one says nothing" do
+        text = Processing::CommitMetadata.write(40, done: "01")
+        assert Processing::CommitMetadata.read(text, 40).done?(41)
+        assert_nil Processing::CommitMetadata.read(text, 17)
       end
 
       private

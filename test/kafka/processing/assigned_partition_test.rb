@@ -188,6 +188,30 @@ module Skep
         assert_equal [0, 1, 2], processed(partition)
       end
 
+      test "what isn't left out because of its epoch isn't committed as done either" do
+        leave_done_beyond
+        partition = restored
+        @queue.define_singleton_method(:leader_epoch) { 9 }
+        put_again(0...1)
+        @queue.pass(1)
+        assert_equal [0], processed(partition)
+        assert_nil partition.progress[4]
+      end
+
+      test "a log that begins before the committed offset is another one: nothing is left out" do
+        leave_done_beyond
+        metadata = metadata(@former)
+        metadata.instance_variable_set(:@offset, 5) # 7 is done
+        @queue = Fakes::PartitionQueue.new
+        partition = partition(**ORDERS["by key"]).tap { |one| one.restore(metadata) }
+        put("a", at: 0)
+        finish(partition, draw(partition))
+        assert_nil partition.progress[4]
+        put(*("b".."i"))
+        partition.data_available
+        assert_equal [*1..8], processed(partition)
+      end
+
       test "a seek forgets what is done beyond the committed offset" do
         leave_done_beyond
         partition = restored

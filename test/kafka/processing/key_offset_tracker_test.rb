@@ -50,6 +50,14 @@ module Skep
                       @progress.done_from(10, limit: 3)]
       end
 
+      test "the position goes back with the log" do
+        @progress.done(10)
+        @progress.open([7, 8], bytes: 1) # truncated, and written again
+        assert_equal 7, @progress.position
+        [7, 8].each { |offset| @progress.done(offset) }
+        assert_equal 11, @progress.position
+      end
+
       test "skip_to sets the position if nothing is open" do
         progress = Processing::KeyOffsetTracker.new
         progress.skip_to(5)

@@ -30,6 +30,17 @@ module Skep
         assert_equal [7.0, nil], item.parts.map { |one| one.failures.since }
       end
 
+      test "keys behind a message that has failed alone before don't wait for its backoff" do
+        item = item(%w[a b c a])
+        item.isolate { |message| message.offset == 1 }
+        item.next_batch
+        item.failed(1)
+        item.split_failed_key(1)
+        item.back_off(60)
+        waiting, others = item.parts
+        assert_equal [[1], [2, 3], nil], [waiting.offsets, others.offsets, others.retry_at]
+      end
+
       test "continues after the mark, without failures" do
         item = item(%w[a a a])
         2.times { item.failed(1) }

@@ -30,7 +30,7 @@ KafkaScenario.play do
       RUBY
     end
     lines = ->(path) { File.exist?(path) ? File.readlines(path).size : 0 }
-    feed(orders, [["bad", "0", 0], *(1..20).map { |n| ["k#{n}", n.to_s, 0] }])
+    feed(orders, [["first", "f", 0], ["bad", "0", 0], *(1..20).map { |n| ["k#{n}", n.to_s, 0] }])
 
     swarm = start.call
     swarm.await("handler_failed", times: 2)
@@ -42,7 +42,7 @@ KafkaScenario.play do
 
     swarm = start.call
     swarm.await("dead_lettered")
-    swarm.follow("the others are done") { lines.call(others) == 20 }
+    swarm.follow("the others are done") { lines.call(others) == 21 }
     must("exit with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
     must("try it #{ATTEMPTS} times, not #{lines.call(tries)}, by #{order}") do
       lines.call(tries) == ATTEMPTS

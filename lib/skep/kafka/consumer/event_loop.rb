@@ -148,7 +148,7 @@ module Skep
         end
 
         def wait
-          timers = [@broker_outage, @offset_committer, @fetch_errors, @leave_policy, *@fetch_wait,
+          timers = [@broker_outage, *@offset_committer, @fetch_errors, @leave_policy, *@fetch_wait,
                     *@stall_monitor]
           ios = [@consumer.control, @topic_recreation, *timers].filter_map(&:io)
           seconds = [poll_interval, @lease.limit / 2, *timers.filter_map(&:seconds_left)].min
@@ -159,7 +159,7 @@ module Skep
         def run_timers(readable)
           @fetch_errors.retry_due(@scheduler.readers)
           @fetch_wait&.look
-          @offset_committer.look(@scheduler)
+          @offset_committer&.look(@scheduler)
           @stall_monitor&.look(outage: @broker_outage.suspected?)
           leave_early if @leave_policy.due?
           readable.include?(@broker_outage.io) ? end_outage : @broker_outage.report_when_certain
@@ -187,7 +187,7 @@ module Skep
 
         def committed(event)
           refused = @consumer.metadata_refused?(event)
-          @offset_committer.refused if refused || !event.code.zero?
+          @offset_committer&.answered(event.list.to_a)
           return if refused
 
           query_topic_ids if event.code.zero? || @rebalance_listener.committed(event.code)

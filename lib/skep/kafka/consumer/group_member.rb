@@ -44,8 +44,10 @@ module Skep
             # A transaction commits the offsets of a transactional source.
             offset_store = consumer unless options.transactional
             topic_queue = Processing::TopicQueue.new(options) if options.several?
-            offset_committer = OffsetCommitter.new(consumer, interval: options.commit_interval,
-                                                             by_key: options.by_key?)
+            unless options.transactional
+              offset_committer = OffsetCommitter.new(consumer, interval: options.commit_interval,
+                                                               by_key: options.by_key?)
+            end
             scheduler = Processing::Scheduler.new(offset_store:, report:, topic_queue:,
                                                   offset_committer:)
             metrics = Metrics::ConsumerMetrics.new(node:, scheduler:, consumer:,

@@ -69,7 +69,7 @@ module Skep
           await_handlers(leaving, deadline) unless lost
           @callbacks&.revoked(leaving)
           done = @scheduler.take_back(leaving)
-          committed(commit_while_away(done, deadline)) unless lost
+          give_up(done, deadline) unless lost
           @consumer.unassign(list)
           report_rebalance(lost ? "lost" : "revoked", list.keys)
         end
@@ -77,7 +77,8 @@ module Skep
         # What is done was committed before.
         def partitions_released(list)
           held = @scheduler.keys
-          revoke(held)
+          done = revoke(held)
+          @consumer.store_metadata(done) unless @options.transactional
           @consumer.unassign(list)
           report_rebalance("revoked", held)
         end
@@ -91,7 +92,9 @@ module Skep
 
         # Takes all partitions back without waiting for handlers, and commits what is done.
         def abandon
-          committed(@consumer.commit(revoke(@scheduler.keys), COMMIT_SECONDS))
+          done = revoke(@scheduler.keys)
+          committed(@consumer.commit(done, COMMIT_SECONDS))
+          @consumer.store_metadata(done) unless @options.transactional
         end
 
         # No handler runs any more, and none will.
@@ -175,7 +178,8 @@ module Skep
         def await_handlers(leaving, deadline)
           return if released?(leaving, [OS.now + QUICK_SECONDS, deadline].min)
 
-          @consumer.commit(@scheduler.certain(leaving), COMMITTED_SECONDS)
+          done = @options.transactional ? [] : @scheduler.certain(leaving)
+          @consumer.commit(done, COMMITTED_SECONDS)
           warn_at = deadline - [WARN_SECONDS, @options.rebalance_wait / 4.0].min
           return if released?(leaving, warn_at)
 
@@ -213,6 +217,12 @@ module Skep
         REVOKED = "After `timeout_in` seconds another node processes the same messages. Check " \
                   "batch.revoked? in the handler, or raise max.poll.interval.ms and rebalance_wait"
         private_constant :OVERLAP, :REVOKED
+
+        # Commits what is done of partitions that are about to be unassigned.
+        def give_up(done, deadline)
+          committed(commit_while_away(done, deadline))
+          @consumer.store_metadata(done) unless @options.transactional
+        end
 
         # Commits, and tries again while there is no coordinator, until the deadline, or as long as
         # a stopping node has. Gives up once the membership is lost. Returns the error code.

@@ -90,7 +90,7 @@ module Skep
           crashes = @poison.crashes(batch)
           error = CrashedNode.new(crashes:, total: @poison.total(batch), ends: @poison.ends(batch))
           item.failed(batch.first_offset) # from the second time on: it couldn't be dead-lettered
-          report_poison(batch, error, crashes) if item.failures.count == 1
+          report_poison(item, error, crashes) unless item.poison_reported == batch.first_offset
           case @options.on_poison
           when :dead_letter then dead_letter(item, error, attempts: crashes, crashes:)
           when :pause then item.pause
@@ -137,7 +137,9 @@ module Skep
           crashes ? item.pause : try_again(item, error)
         end
 
-        def report_poison(batch, error, crashes)
+        def report_poison(item, error, crashes)
+          batch = item.batch
+          item.poison_reported = batch.first_offset
           @poison.report_poison(batch)
           @report.failed(:message_quarantined, batch, error,
                          crashes:, verdict: @options.on_poison,

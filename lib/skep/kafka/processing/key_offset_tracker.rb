@@ -37,6 +37,7 @@ module Skep
 
           group = ReadGroup.new(@read, offsets.size, bytes)
           offsets.each { |offset| @open[offset] = group }
+          @open = @open.sort.to_h if @next && offsets.first < @next # the log was truncated
           @read += offsets.size
           @bytes += bytes
           @next = offsets.last + 1

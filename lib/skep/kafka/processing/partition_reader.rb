@@ -276,10 +276,9 @@ module Skep
 
         # Returns the messages that the last owner hasn't done.
         def without_done(messages)
-          @former = nil if @former&.over?(messages.first.offset)
-          return messages unless @former && @epochs.highest <= @former.epoch
-
-          messages.reject { |message| @former.done?(message.offset) }
+          former = @former or return messages
+          @former = nil unless former.about?(messages.first.offset, @epochs.highest)
+          @former ? messages.reject { |message| former.done?(message.offset) } : messages
         end
 
         # What has failed alone gets batches of its own.
@@ -294,7 +293,9 @@ module Skep
         # order: a KeyOrder or PartitionOrder.
         def metadata(offset, order)
           done = order.done_from(offset) or return (written(offset, "", order) if @failures.any?)
-          done += @former.done_from([order.read_to, offset].compact.max) if @former
+          from = [order.read_to, offset].compact.max
+          former = @former # which the thread that reads may drop meanwhile
+          done += former.done_from(from) if former&.about?(from, @epochs.highest)
           written(offset, done, order)
         end
 
@@ -311,14 +312,11 @@ module Skep
       # continues to count the latter.
       #
       #   text = CommitMetadata.write(40, done: "0101", failures: { 40 => failures }, epoch: 7)
-      #   found = CommitMetadata.read(text, 40)
-      #   found.done?(43)         # => true
-      #   found.failures          # => { 40 => a Failure::FailureCount }
+      #   found = CommitMetadata.read(text, 40)   # found.done?(43) => true
       #
       # Brokers accept 4,096 bytes (offset.metadata.max.bytes): done are digits, in the text as a
       # compressed bitmap. What doesn't fit is left out: offsets far behind, failures of few tries.
-      #
-      # Only an unclean leader election can have other messages at these offsets: of a higher epoch.
+      # Other programs may copy it to an offset of another cluster (MirrorMaker): it names its own.
       class CommitMetadata
         OFFSETS = 1 << 17 # at most, that `done` covers
         BYTES = 4_000
@@ -330,18 +328,18 @@ module Skep
           # read. Returns nil if there is nothing to say.
           def write(offset, done: "", failures: {}, epoch: 0)
             done = done[..done.rindex("1")] if done.include?("1")
-            plain = { "skep" => 1, "epoch" => epoch }
+            plain = { "skep" => 1, "at" => offset, "epoch" => epoch }
             plain["done"] = bitmap(done) if done.end_with?("1")
-            plain["failed"] = fitting(offset, failures, BYTES - JSON.generate(plain).bytesize)
-            plain.delete("failed") if plain["failed"].empty?
-            JSON.generate(plain) if plain.size > 2
+            failed = fitting(offset, failures, BYTES - JSON.generate(plain).bytesize)
+            plain["failed"] = failed if failed.any?
+            JSON.generate(plain) if plain.size > 3
           end
 
           # Returns nil for a text of another program, or without one.
           def read(text, offset)
             plain = JSON.parse(text) if text&.start_with?('{"skep":1,')
-            new(offset, plain) if plain
-          rescue JSON::ParserError, Zlib::Error, ArgumentError, TypeError, NoMethodError
+            new(offset, plain) if plain && plain["at"] == offset
+          rescue StandardError
             nil # whoever has written it: its messages are processed again
           end
 
@@ -384,10 +382,11 @@ module Skep
         # The digits from that offset on.
         def done_from(offset) = @done[[offset - @offset, 0].max..] || ""
 
-        # Returns true if nothing at that offset or after it is done.
-        def over?(offset) = offset - @offset >= @done.size
-
-        def inspect = "#<Skep::Kafka::Processing::CommitMetadata from #{@offset}>"
+        # Returns false if it says nothing of messages from that offset on, or of this log: one that
+        # begins before it, or has a higher epoch, may have other messages.
+        def about?(offset, epoch)
+          offset.between?(@offset, @offset + @done.size - 1) && epoch <= @epoch
+        end
 
         private
 

@@ -18,8 +18,7 @@
 #
 # One lock guards all of this, and no block is called under it. Partitions are read without it, each
 # by one thread at a time. A partition that is assigned again while work of its earlier assignment
-# is in flight is not read before that work is released, so messages that must be processed in order
-# are never in two workers.
+# is in flight is not read before that work is released: no key is in two workers.
 module Skep
   module Kafka
     module Processing
@@ -213,19 +212,20 @@ module Skep
         # Returns those of which a worker still processes a batch.
         def processing(partitions) = @lock.synchronize { partitions.select(&:in_flight?) }
 
-        # Ends a revocation: what is still in flight is lost. Returns what to commit, as `certain`.
+        # Ends a revocation: what is in flight is lost. Returns what to commit, as `certain` does.
         def take_back(partitions) = @lock.synchronize { end_revocation(partitions) }
 
         # Returns [topic, number, offset, epoch] of all partitions of which something is done.
         def done = @lock.synchronize { @assignment.assigned.filter_map(&:progress) }
 
-        # The same to commit, of these partitions or all: without those of which a transaction is in
-        # doubt.
-        def certain(partitions = nil)
-          @lock.synchronize { committable(partitions || @assignment.assigned) }
+        # The same to commit, of some or all: without partitions of which a transaction is in doubt.
+        # A block gets it under the lock.
+        def certain(some = nil)
+          @lock.synchronize do
+            committable(some || @assignment.assigned).tap { |all| yield all if block_given? }
+          end
         end
 
-        # As AssignedPartition#restart, which needs the lock.
         def restart(partition) = @lock.synchronize { partition.restart }
 
         # Returns [topic, number] of the assigned partitions.

@@ -22,6 +22,7 @@ module Skep
         attr_reader :end_offset # the next offset that may have a message, after its own
         attr_accessor :marked # the offset up to which the batch is done
         attr_accessor :retry_at # monotonic seconds
+        attr_accessor :poison_reported # the offset of the last message that was reported
         attr_reader :awaiting
 
         # since: when a batch failed first of which these batches are parts; outage_since: see
@@ -109,6 +110,8 @@ module Skep
         # rest. Of two halves neither has a failure counted.
         def split_failed_key(offset, wait: true)
           @back_off_together = nil
+          return split_off_others if keys && !@batches.one? && batch.size == 1
+
           others = keys && @batches.one? ? other_keys(offset) : []
           return if others.empty?
 
@@ -189,6 +192,12 @@ module Skep
           WorkItem.new(partition, batches, theirs,
                        order:, since: @since, outage_since:, former_failures: @former_failures)
                   .tap { |item| @split_off << item }
+        end
+
+        # Those of the batches behind its batch of one message.
+        def split_off_others
+          others = keys.values.uniq - [keys[batch.first_offset]]
+          split_off(others) if others.any?
         end
 
         def other_keys(offset)
