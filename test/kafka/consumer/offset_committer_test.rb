@@ -149,8 +149,9 @@ module Skep
       test "ignores the metadata of other programs, and a broken one" do
         facts = ['{"a":1}', '{"skep":1,', '{"skep":1,"at":40}', '{"skep":1,"at":40,"epoch":null}',
                  '{"skep":1,"at":40,"epoch":1e400}']
-        facts += ['"done":"%%"', '"done":"AAAA"', '"done":7', '"failed":[1]',
-                  '"failed":{"1":["x"]}', '"failed":{"1":1}'].map { |fact| "{\"skep\":1,\"at\":40,\"epoch\":0,#{fact}}" }
+        broken = ['"done":"%%"', '"done":"AAAA"', '"done":7', '"failed":[1]',
+                  '"failed":{"1":["x"]}', '"failed":{"1":1}']
+        facts += broken.map { |fact| "{\"skep\":1,\"at\":40,\"epoch\":0,#{fact}}" }
         texts = [nil, "", "NO_METADATA", *facts]
 
         assert_empty(texts.filter_map { |text| Processing::CommitMetadata.read(text, 40) })
