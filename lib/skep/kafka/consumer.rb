@@ -140,7 +140,7 @@ module Skep
         end
       end
 
-      # The same without waiting. The answer is an event of `control`, like those of librdkafka's
+      # As `commit`, without waiting. The answer is an event of `control`, like that of librdkafka's
       # own commits.
       def commit_later(offsets) = request_commit(offsets, control)
 
@@ -324,8 +324,8 @@ module Skep
       end
 
       # Commits offsets with metadata (Processing::CommitMetadata): by key every commit_interval, in
-      # place of librdkafka; in order of the partition half a second after a failure, until
-      # librdkafka commits the next offset. Commits for which skep waits have the metadata, too.
+      # place of librdkafka; in order of the partition once, half a second after a failure, and
+      # librdkafka's next commit replaces it. Commits for which skep waits have the metadata, too.
       #
       #   committer = OffsetCommitter.new(consumer, interval: 5.0, by_key: true)
       #   committer.done(partition)      # a worker's batch is done

@@ -200,8 +200,11 @@ module Skep
 
         def await_release(seconds)
           stop = @leave_policy.io unless @node.stopping?
-          IO.select([@scheduler.released.io, stop].compact, nil, nil, seconds)
+          committer = @scheduler.offset_committer # of the partitions that stay
+          seconds = [seconds, *committer&.seconds_left].min
+          IO.select([@scheduler.released.io, committer&.io, stop].compact, nil, nil, seconds)
           @scheduler.released.drain
+          committer&.look(@scheduler)
           @lease.renew unless @broker_outage.suspected?
         end
 

@@ -89,7 +89,7 @@ module Skep
           batch = item.batch
           crashes = @poison.crashes(batch)
           error = CrashedNode.new(crashes:, total: @poison.total(batch), ends: @poison.ends(batch))
-          item.failed(batch.first_offset) # from the second time on: it couldn't be dead-lettered
+          item.failed(batch.first_offset) # for the backoff, if it can't be dead-lettered
           report_poison(item, error, crashes) unless item.poison_reported == batch.first_offset
           case @options.on_poison
           when :dead_letter then dead_letter(item, error, attempts: crashes, crashes:)

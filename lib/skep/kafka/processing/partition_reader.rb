@@ -252,7 +252,7 @@ module Skep
 
       # What is known of a partition's messages from the committed offset on: which are done (by
       # key), and which have failed alone. The metadata of commits has it for the partition's next
-      # owner. The scheduler calls it under its lock.
+      # owner. The scheduler calls it under its lock, except `without_done`.
       #
       #   beyond = BeyondOffset.new(reader.epochs, metadata)  # of the commit; nil: none
       #   messages = beyond.without_done(messages)

@@ -16,9 +16,9 @@
 #   scheduler.processing(leaving)         # those of them that workers still process
 #   scheduler.take_back(leaving)          # what is still in flight is lost from here on
 #
-# One lock guards all of this, and no block is called under it. Partitions are read without it, each
-# by one thread at a time. A partition that is assigned again while work of its earlier assignment
-# is in flight is not read before that work is released: no key is in two workers.
+# One lock guards all of this. Only `certain` calls a block under it. Partitions are read without
+# it, each by one thread at a time. A partition that is assigned again while work of its earlier
+# assignment is in flight is not read before that work is released: no key is in two workers.
 module Skep
   module Kafka
     module Processing
@@ -215,7 +215,7 @@ module Skep
         # Ends a revocation: what is in flight is lost. Returns what to commit, as `certain` does.
         def take_back(partitions) = @lock.synchronize { end_revocation(partitions) }
 
-        # Returns [topic, number, offset, epoch] of all partitions of which something is done.
+        # Returns what to commit of all partitions of which something is done, as `progress`.
         def done = @lock.synchronize { @assignment.assigned.filter_map(&:progress) }
 
         # The same to commit, of some or all: without partitions of which a transaction is in doubt.

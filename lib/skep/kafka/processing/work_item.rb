@@ -26,8 +26,8 @@ module Skep
         attr_reader :awaiting
 
         # since: when a batch failed first of which these batches are parts; outage_since: see
-        # Failure::FailureCount. former_failures: by offset, of messages that another process has
-        # tried alone.
+        # Failure::FailureCount. former_failures: by offset, of messages that have been tried
+        # before, in another process or in a larger batch.
         def initialize(partition, batches, keys = nil, order: nil, end_offset: nil, since: nil,
                        outage_since: nil, former_failures: {})
           @partition = partition
