@@ -35,7 +35,7 @@ module Skep
           raise IOError.new("no").extend(NonRetryable) if text == "b"
         end
 
-        assert_equal [["b", "1"]], letters(outcome)
+        assert_equal [["b", "2"]], letters(outcome)
         assert_equal({ "a" => 2, "b" => 2, "c" => 1 }, tries.tally)
       end
 
