@@ -5,7 +5,7 @@
 # and some messages have no key. (MESSAGES=n, KILLS=n for more.)
 require_relative "scenario"
 
-MESSAGES = Integer(ENV.fetch("MESSAGES", "8000"))
+MESSAGES = Integer(ENV.fetch("MESSAGES", "16000"))
 KILLS = Integer(ENV.fetch("KILLS", "3"))
 KEYS = 50
 
@@ -26,7 +26,7 @@ KafkaScenario.play do
       swarm.on_boot { @done = File.open("#{place}.\#{Process.pid}", "a") }
       swarm.work(source) do |batch, node|
         batch.each do |message|
-          IO.select(nil, nil, nil, message.key == "k7" ? 0.02 : 0.0005)
+          IO.select(nil, nil, nil, message.key == "k7" ? 0.02 : 0.001)
           now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
           @done.syswrite("\#{now} \#{message.key || "-"} \#{message.payload}\\n")
         end
