@@ -54,6 +54,8 @@ require "skep/kafka/config/topic_options"
 
 require "skep/kafka/batch"
 
+require "skep/kafka/free_slots"
+
 require "skep/kafka/database_offsets"
 require "skep/kafka/delivery_handle"
 
@@ -73,6 +75,7 @@ require "skep/kafka/failure/poison_detector"
 require "skep/kafka/failure/dead_letter_queue"
 require "skep/kafka/failure/failure_handler"
 
+require "skep/kafka/processing/commit_metadata"
 require "skep/kafka/processing/partition_reader"
 require "skep/kafka/processing/key_offset_tracker"
 require "skep/kafka/processing/key_order"
@@ -82,7 +85,6 @@ require "skep/kafka/processing/topic_queue"
 require "skep/kafka/processing/scheduler"
 require "skep/kafka/processing/key_extractor"
 require "skep/kafka/processing/membership_lease"
-require "skep/kafka/processing/free_slots"
 require "skep/kafka/processing/payload_deserializer"
 require "skep/kafka/processing/worker"
 

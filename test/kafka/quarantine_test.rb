@@ -54,6 +54,23 @@ class KafkaQuarantineTest < KafkaCase
                  Skep::Kafka::CrashedNode.new(**one, total: 4).message
   end
 
+  test "a skipped poison message is reported, though it had raised in another node before" do
+    broker(orders: 1)
+    feed("orders", %w[a bad c].map { |payload| [payload, payload] })
+    stop = ->(name, _, node) { node.stop! if name == "handler_failed" }
+    play({ max_messages: 1, retry_backoff: 20 }, on_event: stop) do |batch, _|
+      raise "sometimes" if batch.payloads == ["bad"]
+    end
+    done = []
+    events = play({ on_poison: :skip }, suspects: poison) do |batch, node|
+      done.concat(batch.payloads)
+      node.stop! if done.include?("c")
+    end
+
+    assert_equal %w[c], done
+    assert_equal([:skip], named(events, "message_quarantined").map { |facts| facts[:verdict] })
+  end
+
   test "on_poison: :pause pauses only the partition of the poison message, and reports it once" do
     broker(orders: 2)
     feed("orders", %w[a bad c].map { |payload| [payload, payload, 0] })

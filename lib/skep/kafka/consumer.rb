@@ -121,7 +121,7 @@ module Skep
 
         refused = false
         code = answers.wait(seconds) do |event|
-          refused = metadata_refused?(event)
+          refused = forgo_metadata(event)
           event.code
         end
         refused ? commit(offsets, seconds) : code || Librdkafka::ErrorCode::TIMED_OUT
@@ -144,9 +144,9 @@ module Skep
       # own commits.
       def commit_later(offsets) = request_commit(offsets, control)
 
-      # Returns true for the answer of a broker that accepts less metadata than others do
-      # (offset.metadata.max.bytes). Commits have none from here on.
-      def metadata_refused?(event)
+      # Commits have no metadata any more after the answer of a broker that accepts less of it than
+      # others do (offset.metadata.max.bytes). Returns true for that answer.
+      def forgo_metadata(event)
         return false if @without_metadata
 
         code = Librdkafka::ErrorCode::OFFSET_METADATA_TOO_LARGE

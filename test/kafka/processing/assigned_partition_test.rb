@@ -239,6 +239,20 @@ module Skep
           finish(partition, draw(partition)) while partition.more?
           assert_equal ["t", 0, 2], partition.progress
         end
+
+        test "a message of another log, at the same offset, has no failures, #{name}" do
+          text = Processing::CommitMetadata.write(2, failures: { 3 => three_failures })
+          partition = partition(**order)
+          partition.restore(Processing::CommitMetadata.read(text, 2))
+          put("a", "a", "a", "a") # the topic was deleted and created again
+          item = draw(partition)
+          until item.offsets.include?(3)
+            finish(partition, item)
+            item = draw(partition)
+          end
+          finish(partition, item) until item.batch.last_offset == 3
+          assert_equal 0, item.failures.count
+        end
       end
 
       private
@@ -271,6 +285,8 @@ module Skep
       end
 
       def beyond(partition) = (0..9).select { |offset| metadata(partition).done?(offset) }
+
+      def three_failures = Failure::FailureCount.new(since: OS.now, count: 3)
 
       # The partition at its next owner.
       def restored(**order)

@@ -174,13 +174,19 @@ class KeyedModel < KafkaScenario
   def change
     case (@changes = @changes.to_i + 1) % 5
     when 1 then @swarm.signal(:USR2) && @swarm.await("restart_finished")
-    when 2 then @swarm.skep("scale", "3") || @swarm.await("node_assigned")
-    when 3 then @swarm.skep("scale", "2") || @swarm.await("node_exited")
-    when 4 then @swarm.skep("reload")
+    when 2 then command("scale", "3") && @swarm.await("node_assigned")
+    when 3 then command("scale", "2") && @swarm.await("node_exited")
+    when 4 then command("reload")
     else
       must("exit with 0; #{@swarm.account}") { @swarm.stop.exitstatus.zero? }
       @swarm = start
     end
+  end
+
+  def command(*words)
+    failure = @swarm.skep(*words)
+    must("#{words.join(" ")}, not #{failure}") { failure.nil? }
+    true
   end
 
   def kill
@@ -211,6 +217,7 @@ class KeyedModel < KafkaScenario
     failures = bad.map { |number| found.failed(found.of(number)).size }
     puts "#{MESSAGES} messages, #{@kills.size} kills: #{found.twice} processed twice; " \
          "#{bad.size} dead letters, tried #{failures.tally.sort.to_h}"
+    must("have killed #{KILLS} nodes, not #{@kills.size}") { @kills.size == KILLS }
     must("keep the order of each key, not #{found.out_of_order.first(5)}") do
       found.out_of_order.empty?
     end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A message fails at each attempt, while the swarm is restarted node by node, reloaded, stopped and
-# started again: it is tried exactly max_attempts times before it is a dead letter. Ordered by key,
+# A message fails at each attempt, while the swarm is restarted node by node, stopped and started
+# again: it is tried exactly max_attempts times before it is a dead letter. Ordered by key,
 # and by partition.
 require_relative "scenario"
 

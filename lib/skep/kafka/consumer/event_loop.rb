@@ -186,7 +186,7 @@ module Skep
         end
 
         def committed(event)
-          refused = @consumer.metadata_refused?(event)
+          refused = @consumer.forgo_metadata(event)
           @offset_committer&.answered(event.list.to_a)
           return if refused
 

@@ -90,7 +90,8 @@ module Skep
           crashes = @poison.crashes(batch)
           error = CrashedNode.new(crashes:, total: @poison.total(batch), ends: @poison.ends(batch))
           item.failed(batch.first_offset) # for the backoff, if it can't be dead-lettered
-          report_poison(item, error, crashes) unless item.poison_reported == batch.first_offset
+          reported = item.poison_reported_offset == batch.first_offset
+          report_poison(item, error, crashes) unless reported
           case @options.on_poison
           when :dead_letter then dead_letter(item, error, attempts: crashes, crashes:)
           when :pause then item.pause
@@ -139,7 +140,7 @@ module Skep
 
         def report_poison(item, error, crashes)
           batch = item.batch
-          item.poison_reported = batch.first_offset
+          item.poison_reported_offset = batch.first_offset
           @poison.report_poison(batch)
           @report.failed(:message_quarantined, batch, error,
                          crashes:, verdict: @options.on_poison,
@@ -223,7 +224,8 @@ module Skep
         end
 
         # Nothing of the partition has succeeded for a while: one of its work items at a time tries
-        # whether that has changed, and the others wait for it.
+        # whether that has changed, and the others wait for it. However long the maximum of the
+        # backoff, it tries each 30 s.
         def await_success(item, failures, now, lasted)
           limit = @scheduler.probe(item.partition) ? RetryBackoff::LIMIT : RetryBackoff::OUTAGE_LIMIT
           seconds = @backoff.seconds(failures.number, limit:, least: lasted)

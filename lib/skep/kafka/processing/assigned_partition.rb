@@ -258,7 +258,7 @@ module Skep
         def item(batches, keys)
           end_offset = @end_offset unless keys&.any?
           WorkItem.new(self, @beyond.isolate(batches), keys, order: @order, end_offset:,
-                                                             former_failures: @beyond.failures)
+                                                             failures_by_offset: @beyond.failures)
         end
 
         def entry(offset)

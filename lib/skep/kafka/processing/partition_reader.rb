@@ -21,6 +21,8 @@
 # one. It shortens its Consumer::FetchWait, if it has one, when the queue was full and runs empty
 # although the partition has more.
 #
+# BeyondOffset (below) knows what the last owner of the partition has done beyond the offset.
+#
 # It also detects offset resets: librdkafka resets an offset that retention has deleted, or that is
 # behind the end of the log, and reports it in log lines only. After a reset forwards, a low
 # watermark lies between the expected offset and the first one read. A gap left by compaction or a
@@ -264,6 +266,7 @@ module Skep
 
         def initialize(epochs, former = nil)
           @epochs, @former = epochs, former
+          @offset = former ? former.offset : 0
           @failures = former ? former.failures.dup : {}
         end
 
@@ -281,10 +284,12 @@ module Skep
           @former ? messages.reject { |message| former.done?(message.offset) } : messages
         end
 
-        # What has failed alone gets batches of its own.
+        # What has failed alone gets batches of its own. If reading has begun before the committed
+        # offset, it is another log: its messages haven't failed.
         def isolate(batches)
-          return batches if @failures.empty?
+          return batches if @failures.empty? || batches.empty?
 
+          forget if batches.first.first_offset < @offset
           batches.flat_map do |batch|
             batch.isolate { |message| @failures.key?(message.offset) }
           end
@@ -301,97 +306,14 @@ module Skep
 
         private
 
+        def forget
+          @offset = 0
+          @failures.clear
+        end
+
         def written(offset, done, order)
           @failures.select! { |at, _| order.unfinished?(at) }
           CommitMetadata.write(offset, done:, failures: @failures, epoch: @epochs.highest)
-        end
-      end
-
-      # What a commit says of the messages from its offset on: which of them are done, and how often
-      # others have failed alone. The partition's next owner doesn't process the former again, and
-      # continues to count the latter.
-      #
-      #   text = CommitMetadata.write(40, done: "0101", failures: { 40 => failures }, epoch: 7)
-      #   found = CommitMetadata.read(text, 40)   # found.done?(43) => true
-      #
-      # Brokers accept 4,096 bytes (offset.metadata.max.bytes): done are digits, in the text as a
-      # compressed bitmap. What doesn't fit is left out: offsets far behind, failures of few tries.
-      # Other programs may copy it to an offset of another cluster (MirrorMaker): it names its own.
-      class CommitMetadata
-        OFFSETS = 1 << 17 # at most, that `done` covers
-        BYTES = 4_000
-        private_constant :BYTES
-
-        class << self
-          # offset: of the commit. done: "1" for each offset from that one on whose message is done,
-          # or "0". failures: FailureCounts by offset. epoch: the highest leader epoch that was
-          # read. Returns nil if there is nothing to say.
-          def write(offset, done: "", failures: {}, epoch: 0)
-            done = done[..done.rindex("1")] if done.include?("1")
-            plain = { "skep" => 1, "at" => offset, "epoch" => epoch }
-            plain["done"] = bitmap(done) if done.end_with?("1")
-            failed = fitting(offset, failures, BYTES - JSON.generate(plain).bytesize)
-            plain["failed"] = failed if failed.any?
-            JSON.generate(plain) if plain.size > 3
-          end
-
-          # Returns nil for a text of another program, or without one.
-          def read(text, offset)
-            plain = JSON.parse(text) if text&.start_with?('{"skep":1,')
-            new(offset, plain) if plain && plain["at"] == offset
-          rescue StandardError
-            nil # whoever has written it: its messages are processed again
-          end
-
-          private
-
-          def bitmap(digits)
-            Kernel.loop do
-              text = [Zlib.deflate([digits].pack("b*"))].pack("m0")
-              return text if text.bytesize <= BYTES * 3 / 4
-
-              digits = digits[0, digits.size * 9 / 10]
-            end
-          end
-
-          def fitting(offset, failures, bytes)
-            now = OS.now
-            found = failures.sort_by { |at, one| [-one.count, at] }.take_while do |at, one|
-              bytes -= JSON.generate({ (at - offset).to_s => one.dump(now) }).bytesize
-              bytes.positive?
-            end
-            found.to_h { |at, one| [(at - offset).to_s, one.dump(now)] }
-          end
-        end
-
-        attr_reader :epoch
-        attr_reader :failures
-
-        def initialize(offset, plain)
-          @offset, @epoch = offset, Integer(plain.fetch("epoch"))
-          @done = plain["done"] ? digits(plain["done"]) : ""
-          now = OS.now
-          @failures = plain.fetch("failed", {}).to_h do |at, one|
-            at = offset + Integer(at)
-            [at, Failure::FailureCount.restore(at, one, now)]
-          end
-        end
-
-        def done?(offset) = offset >= @offset && @done[offset - @offset] == "1"
-
-        # The digits from that offset on.
-        def done_from(offset) = @done[[offset - @offset, 0].max..] || ""
-
-        # Returns false if it says nothing of messages from that offset on, or of this log: one that
-        # begins before it, or has a higher epoch, may have other messages.
-        def about?(offset, epoch)
-          offset.between?(@offset, @offset + @done.size - 1) && epoch <= @epoch
-        end
-
-        private
-
-        def digits(text)
-          Zlib.inflate(text.unpack1("m0")).unpack1("b*")[0, OFFSETS]
         end
       end
     end

@@ -22,20 +22,20 @@ module Skep
         attr_reader :end_offset # the next offset that may have a message, after its own
         attr_accessor :marked # the offset up to which the batch is done
         attr_accessor :retry_at # monotonic seconds
-        attr_accessor :poison_reported # the offset of the last message that was reported
+        attr_accessor :poison_reported_offset # of the last message that was reported
         attr_reader :awaiting
 
         # since: when a batch failed first of which these batches are parts; outage_since: see
-        # Failure::FailureCount. former_failures: by offset, of messages that have been tried
+        # Failure::FailureCount. failures_by_offset: of messages that have been tried
         # before, in another process or in a larger batch.
         def initialize(partition, batches, keys = nil, order: nil, end_offset: nil, since: nil,
-                       outage_since: nil, former_failures: {})
+                       outage_since: nil, failures_by_offset: {})
           @partition = partition
           @order, @end_offset = order, end_offset
           @batches = batches
           @keys = keys
           @since, @outage_since = since, outage_since
-          @former_failures = former_failures
+          @failures_by_offset = failures_by_offset
           @split_off = []
         end
 
@@ -62,13 +62,13 @@ module Skep
 
         # The failures of the batch.
         def failures
-          @failures ||= former_failures ||
+          @failures ||= earlier_failures ||
                         Failure::FailureCount.new(since: @since, outage_since: @outage_since)
         end
 
         # A try begins. success: when the partition's last try that succeeded began.
         def begin_try(success)
-          failures.begin_try(success) if @failures || @since || @outage_since || former_failures
+          failures.begin_try(success) if @failures || @since || @outage_since || earlier_failures
         end
 
         # The handler raised at that offset, if that is known.
@@ -95,7 +95,7 @@ module Skep
           kept = { failures.offset => failures.of_message } if known && failures.offset
           @batches[0, 1] = batch.split
           restart_count
-          @former_failures = @former_failures.merge(kept) if kept
+          @failures_by_offset = @failures_by_offset.merge(kept) if kept
           @back_off_together = nil
         end
 
@@ -157,8 +157,8 @@ module Skep
 
         private
 
-        def former_failures
-          @former_failures[batch.first_offset] if @former_failures.any? && batch.size == 1
+        def earlier_failures
+          @failures_by_offset[batch.first_offset] if @failures_by_offset.any? && batch.size == 1
         end
 
         # It isn't known which part of the batch failed: each begins without failures, but keeps the
@@ -189,8 +189,8 @@ module Skep
           theirs, @keys = keys.partition { |_, key| some.key?(key) }.map(&:to_h)
           batches = @batches.filter_map { |batch| batch.__part { |one| theirs.key?(one.offset) } }
           @batches = @batches.filter_map { |batch| batch.__part { |one| @keys.key?(one.offset) } }
-          WorkItem.new(partition, batches, theirs,
-                       order:, since: @since, outage_since:, former_failures: @former_failures)
+          WorkItem.new(partition, batches, theirs, order:, since: @since, outage_since:,
+                                                   failures_by_offset: @failures_by_offset)
                   .tap { |item| @split_off << item }
         end
 

@@ -10,7 +10,7 @@ class FreeSlotsTest < Skep::TestCase
   PRELUDE = <<~'RUBY'
     require "json"
     require "skep/kafka"
-    FreeSlots = Skep::Kafka::Processing.const_get(:FreeSlots)
+    FreeSlots = Skep::Kafka.const_get(:FreeSlots)
 
     def slots = GC.stat(:heap_available_slots)
 
@@ -69,7 +69,7 @@ class FreeSlotsTest < Skep::TestCase
   # Returns the value of the source's last line.
   def run_ruby(source)
     program = "#{PRELUDE}\nputs JSON.generate([begin\n#{source}\nend])"
-    lib = File.expand_path("../../../lib", __dir__)
+    lib = File.expand_path("../../lib", __dir__)
     printed, status = Open3.capture2(RbConfig.ruby, "-W0", "-I#{lib}", "-e", program)
 
     assert status.success?

@@ -12,22 +12,20 @@
 # Ruby keeps such slots while less than two thirds of all are free.
 module Skep
   module Kafka
-    module Processing
-      module FreeSlots
-        MESSAGES = 50_000
-        BYTES = 16 << 20 # at most, of payloads: large ones aren't what fills the heap
-        private_constant :BYTES
+    module FreeSlots
+      MESSAGES = 50_000
+      BYTES = 16 << 20 # at most, of payloads: large ones aren't what fills the heap
+      private_constant :BYTES
 
-        # A collection meanwhile would find all of these objects in use, and keep them longer.
-        def self.make_for(batch, messages: MESSAGES)
-          disabled = GC.disable
-          rounds = [messages / batch.size, BYTES / (batch.__bytes + 1)].min
-          Array.new(rounds) { [batch.payloads, Array.new(batch.size) { Object.new }] }
-        ensure
-          GC.enable unless disabled
-        end
+      # A collection meanwhile would find all of these objects in use, and keep them longer.
+      def self.make_for(batch, messages: MESSAGES)
+        disabled = GC.disable
+        rounds = [messages / batch.size, BYTES / (batch.__bytes + 1)].min
+        Array.new(rounds) { [batch.payloads, Array.new(batch.size) { Object.new }] }
+      ensure
+        GC.enable unless disabled
       end
-      private_constant :FreeSlots
     end
+    private_constant :FreeSlots
   end
 end

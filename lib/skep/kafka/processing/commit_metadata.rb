@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+# What a commit says of the messages from its offset on: which of them are done, and how often
+# others have failed alone. The partition's next owner doesn't process the former again, and
+# continues to count the latter.
+#
+#   text = CommitMetadata.write(40, done: "0101", failures: { 40 => failures }, epoch: 7)
+#   found = CommitMetadata.read(text, 40)   # found.done?(43) => true
+#
+# Brokers accept 4,096 bytes (offset.metadata.max.bytes): done are digits, in the text as a
+# compressed bitmap. What doesn't fit is left out: offsets far behind, failures of few tries.
+# Other programs may copy it to an offset of another cluster (MirrorMaker): it names its own.
+module Skep
+  module Kafka
+    module Processing
+      class CommitMetadata
+        OFFSETS = 1 << 17 # at most, that `done` covers
+        BYTES = 4_000
+        private_constant :BYTES
+
+        class << self
+          # offset: of the commit. done: "1" for each offset from that one on whose message is done,
+          # or "0". failures: FailureCounts by offset. epoch: the highest leader epoch that was
+          # read. Returns nil if there is nothing to say.
+          def write(offset, done: "", failures: {}, epoch: 0)
+            done = done[..done.rindex("1")] if done.include?("1")
+            plain = { "skep" => 1, "at" => offset, "epoch" => epoch }
+            plain["done"] = bitmap(done) if done.end_with?("1")
+            failed = fitting(offset, failures, BYTES - JSON.generate(plain).bytesize)
+            plain["failed"] = failed if failed.any?
+            JSON.generate(plain) if plain.size > 3
+          end
+
+          # Returns nil for a text of another program, or without one.
+          def read(text, offset)
+            plain = JSON.parse(text) if text&.start_with?('{"skep":1,')
+            new(offset, plain) if plain && plain["at"] == offset
+          rescue StandardError # any program that may commit for the group can have written it
+            nil
+          end
+
+          private
+
+          def bitmap(digits)
+            Kernel.loop do
+              text = [Zlib.deflate([digits].pack("b*"))].pack("m0")
+              return text if text.bytesize <= BYTES * 3 / 4
+
+              digits = digits[0, digits.size * 9 / 10]
+            end
+          end
+
+          def fitting(offset, failures, bytes)
+            now = OS.now
+            found = failures.sort_by { |at, one| [-one.count, at] }.take_while do |at, one|
+              bytes -= JSON.generate({ (at - offset).to_s => one.dump(now) }).bytesize
+              bytes.positive?
+            end
+            found.to_h { |at, one| [(at - offset).to_s, one.dump(now)] }
+          end
+        end
+
+        attr_reader :offset
+        attr_reader :epoch
+        attr_reader :failures # FailureCounts by offset
+
+        def initialize(offset, plain)
+          @offset, @epoch = offset, Integer(plain.fetch("epoch"))
+          @done = plain["done"] ? digits(plain["done"]) : ""
+          now = OS.now
+          @failures = plain.fetch("failed", {}).to_h do |at, one|
+            at = offset + Integer(at)
+            [at, Failure::FailureCount.restore(at, one, now)]
+          end
+        end
+
+        def done?(offset) = offset >= @offset && @done[offset - @offset] == "1"
+
+        # The digits from that offset on.
+        def done_from(offset) = @done[[offset - @offset, 0].max..] || ""
+
+        # Returns false if it says nothing of messages from that offset on, or of this log: one that
+        # begins before it, or has a higher epoch, may have other messages.
+        def about?(offset, epoch)
+          offset.between?(@offset, @offset + @done.size - 1) && epoch <= @epoch
+        end
+
+        private
+
+        def digits(text)
+          Zlib.inflate(text.unpack1("m0")).unpack1("b*")[0, OFFSETS]
+        end
+      end
+    end
+  end
+end
