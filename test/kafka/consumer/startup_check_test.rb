@@ -74,6 +74,7 @@ class KafkaStartupCheckTest < KafkaCase
 
     assert_equal %w[late], got
     assert_equal(["orders"], named(events, "kafka_topic_missing").map { |facts| facts[:topic] })
+    assert_empty named(events, "kafka_error")
   end
 
   test "doesn't start with invalid options" do

@@ -2,8 +2,8 @@
 
 require_relative "scenario"
 
-# A topic is missing at boot. skep logs kafka_topic_missing, the node becomes ready, and reads the
-# topic once it is created.
+# A topic is missing at boot. skep logs kafka_topic_missing once, and no error. The node becomes
+# ready, and reads the topic once it is created.
 KafkaScenario.play do
   swarm = run_swarm(reader("orders", nodes: 1))
   missing = swarm.await("kafka_topic_missing")
@@ -14,5 +14,9 @@ KafkaScenario.play do
   feed("orders", [["1", "v"]])
   await_keys(1)
   puts format("read %.1f s after its creation", Skep::OS.now - created)
+  counts = swarm.events.map { |event| event["event"] }.tally
+  must("log it once, and no error, not #{counts}") do
+    counts["kafka_topic_missing"] == 1 && !counts["kafka_error"]
+  end
   must("exit with 0") { swarm.stop.exitstatus.zero? }
 end

@@ -32,9 +32,11 @@ module Skep
         STILL_RUNNING = "a handler still runs shortly before stop_timeout"
         EARLY = "Other members get this node's partitions now. Raise stop_timeout, or let the " \
                 "handler end sooner"
+        # What librdkafka says of a topic that doesn't exist, with its name.
+        TOPIC_MISSING = /\ASubscribed topic not available: (.+?): /
         NO_TOKEN = "The source's oauth: returns no token. skep calls it again after 10 s"
         private_constant :LEAVE_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :OTHERS_SECONDS,
-                         :UNSETTLED, :GONE, :STILL_RUNNING, :EARLY, :NO_TOKEN
+                         :UNSETTLED, :GONE, :STILL_RUNNING, :EARLY, :TOPIC_MISSING, :NO_TOKEN
 
         attr_reader :failure
 
@@ -238,7 +240,11 @@ module Skep
           advice = event.no_token? ? NO_TOKEN : AuthorizationError.advice(event.code)
           return @report.error(event, name: :kafka_unauthorized, hint: advice) if advice
 
-          @broker_outage.take_error(event) || @report.error(event)
+          return if @broker_outage.take_error(event)
+          return @report.error(event) unless (topic = event.text[TOPIC_MISSING, 1])
+
+          @report.event(:kafka_topic_missing, level: :warn, topic: @report.clean(topic),
+                                              hint: "skep waits until the topic is created")
         end
 
         # librdkafka commits nothing any more after a fatal error.

@@ -7,7 +7,7 @@
 #
 # Raises BrokerUnreachable if no broker answers in time, AuthorizationError if one refuses. With
 # connect_timeout: nil a node that finds no broker is ready without one and waits for ever, as it
-# does in a later outage. A topic that doesn't exist is reported: another program may create it.
+# does in a later outage. A topic may be missing: another program may create it. EventLoop logs it.
 module Skep
   module Kafka
     class Consumer
@@ -16,7 +16,9 @@ module Skep
         # With connect_timeout: nil, until a node is ready though no broker has answered or refused
         # the connection.
         SILENT_SECONDS = 15.0
-        private_constant :GROUP_SECONDS, :SILENT_SECONDS
+        TOPIC_REFUSED = Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED
+        GROUP_REFUSED = Librdkafka::ErrorCode::GROUP_AUTHORIZATION_FAILED
+        private_constant :GROUP_SECONDS, :SILENT_SECONDS, :TOPIC_REFUSED, :GROUP_REFUSED
 
         def initialize(options, node, consumer, report)
           @options = options
@@ -29,7 +31,9 @@ module Skep
 
         def call
           topics = query_topics or return false
-          topics.each { |name, (code, _)| check_topic(name, code) }
+          topics.each do |name, (code, _)|
+            raise refused(:topic, name, code) if code == TOPIC_REFUSED
+          end
           readable, = topics.find { |_, (code, partitions)| code.zero? && partitions.positive? }
           readable ? check_group(readable) : true
         ensure
@@ -50,21 +54,11 @@ module Skep
           await(@query.io, nil) { @query.answer }
         end
 
-        def check_topic(name, code)
-          case code
-          when Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED
-            raise refused(:topic, name, code)
-          when Librdkafka::ErrorCode::UNKNOWN_TOPIC_OR_PART
-            @report.event(:kafka_topic_missing, level: :warn, topic: name,
-                                               hint: "skep waits until the topic is created")
-          end
-        end
-
         def check_group(topic)
           Librdkafka::AdminRequests.group_offsets(@consumer, @answers, @options.group, [[topic, 0]],
                                                    Librdkafka::AdminRequests::NO_TIMEOUT)
           code = await(@answers.io, GROUP_SECONDS) { group_answer }
-          raise refused(:group, @options.group, code) if code == Librdkafka::ErrorCode::GROUP_AUTHORIZATION_FAILED
+          raise refused(:group, @options.group, code) if code == GROUP_REFUSED
 
           !@node.stopping?
         end
