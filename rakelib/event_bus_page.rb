@@ -15,10 +15,10 @@ module EventBusPage
     <<~HEAD + rows.join
       # Event bus
 
-      `rake event_bus` writes this page from the code. `Runtime::EventBus` is synchronous: when `publish` returns, every subscriber has run. Subscribers to all events run before those of its name.
-      It carries facts that are only observed. What must happen in a certain order is a call.
+      `rake event_bus` writes this page from the code. `Runtime::EventBus` is synchronous: when `publish` returns, every subscriber has run. Subscribers to all events run before the subscribers to this one event.
+      It carries facts that components only observe. What must happen in a certain order is a call.
 
-      A published event also goes to the log and to users' blocks ([all events](../reference/events.md)). The table has those that a component of the supervisor subscribes to.
+      A published event also goes to the log and to users' blocks ([all events](../reference/events.md)). The table lists the events to which a component of the supervisor subscribes.
       An announced fact (*internal*) reaches only these subscribers.
 
       | event | published in | subscribers |

@@ -18,10 +18,10 @@ module MessagesPage
       # Messages
 
       `rake messages` writes this page from `lib/skep/swarm/ipc/messages.rb`. A message is a length-prefixed frame of JSON.
-      If the table has a descriptor, a file descriptor comes with it (SCM_RIGHTS).
+      If its row names a descriptor, the message carries that file descriptor (SCM_RIGHTS).
 
-      The receiver checks the type and each field before it acts on a message. A node that sends anything else is replaced, and a mold is restarted.
-      A process that gets anything else from the supervisor ends. The subject of each meaning is the mold, the node, the spare or the helper.
+      The receiver checks the type and each field before it acts on a message. skep replaces a node that sends anything else, and restarts such a mold.
+      A process that receives anything else from the supervisor ends. The subject of each meaning is the mold, the node, the spare or the helper.
     HEAD
   end
 

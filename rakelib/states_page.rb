@@ -15,10 +15,10 @@ module StatesPage
     [<<~HEAD, *machines.map { |machine| section(machine) }].join("\n")
       # States
 
-      `rake states` writes this page from the code. A state changes only by these tables; any other event raises `StateMachine::Impossible`.
+      `rake states` writes this page from the code. A state changes only as these tables say; any other event raises `StateMachine::Impossible`.
       A row is a state, a column an event, and a cell the next state. If a cell is empty, the event cannot happen in that state.
 
-      The events are methods of the class in the heading, or what such a method does. The file documents them.
+      An event is a method of the class in the heading, or a step of such a method. The comments in the named file describe it.
     HEAD
   end
 
