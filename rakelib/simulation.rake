@@ -20,7 +20,7 @@ task(:simulation, %i[seeds first] => :compile) do |_, given|
   simulation("seeds", given.fetch(:seeds, 10_000), given.fetch(:first, 1))
 end
 
-desc "Replay a seed of the simulation, and reduce it if it breaks a law"
+desc "Replay a seed of the simulation, and reduce it if it breaks an invariant"
 task("simulation:seed", [:seed] => :compile) { |_, given| simulation("seed", given.fetch(:seed)) }
 
 desc "Plant mutations in the supervisor: the simulation must find each"

@@ -3,7 +3,7 @@
 require "etc"
 require "simulation/world"
 
-# Runs many seeds, in a process for each processor, and returns those that break a law.
+# Runs many seeds, in a process for each processor, and returns those that break an invariant.
 #
 #   campaign = Campaign.new(1..10_000)
 #   campaign.run        # => [[42, "not settled …"], …]
@@ -34,7 +34,7 @@ module Simulation
     # Returns true if a worker has stopped early, after so many failing seeds.
     def gave_up?(found) = found.size >= @most
 
-    # Returns the broken law as one sentence, or nil.
+    # Returns the broken invariant as one sentence, or nil.
     def self.verdict(schedule)
       World.new(schedule).run.violations.map(&:last).first
     end

@@ -45,7 +45,7 @@ module Simulation
         Mutations.run(names)
       end
 
-      # Prints the first of so many seeds that breaks a law.
+      # Prints the first of so many seeds that breaks an invariant.
       def hunt(count, step)
         seconds = 0.0
         1.step(Integer(count), Integer(step)) do |first|

@@ -141,7 +141,7 @@ module Simulation
       advance(until_then) while @now < until_then
     end
 
-    # Records a broken law, each once.
+    # Records a broken invariant, each once.
     def violate(what)
       @violations << [@now, what] unless @violations.any? { |_, known| known == what }
     end

@@ -136,10 +136,10 @@ module Simulation
         end
       end
 
-      # Raises if the seed breaks a law without the mutation.
+      # Raises if the seed breaks an invariant without the mutation.
       def sound!(seed)
         what = Campaign.verdict(Schedule.of(seed)) or return
-        raise "seed #{seed} breaks a law without any mutation: #{what}"
+        raise "seed #{seed} breaks an invariant without any mutation: #{what}"
       end
 
       def plant(folder, patch)

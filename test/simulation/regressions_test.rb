@@ -60,7 +60,7 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_empty(facts(world, "node_ready").select { |ready| ready[:pid].nil? })
   end
 
-  test "a mold that restarts while a reload adopts another breaks no law" do
+  test "a mold that restarts while a reload adopts another breaks no invariant" do
     simulate([11.1, :mold_hang], [13.43, :signal, "HUP"], [24.0, :signal, "HUP"],
              options: { "nodes" => 1 }, seed: 13_699, seconds: 25.0)
   end

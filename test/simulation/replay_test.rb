@@ -28,7 +28,7 @@ class SimulationReplayTest < Skep::TestCase
     assert_equal(*runs)
   end
 
-  test "reduces a schedule that breaks a law to the events that it needs" do
+  test "reduces a schedule that breaks an invariant to the events that it needs" do
     events = (1..9).map { |number| [number * 1.0, :die, number] }
     schedule = Simulation::Schedule.new(1, { "nodes" => 4 }, events, 10)
     shrink = Simulation::Shrink.new(schedule) do |one|
@@ -47,7 +47,7 @@ class SimulationReplayTest < Skep::TestCase
     assert_operator Simulation::Mutations::ALL.size, :>=, 15
   end
 
-  test "a hundred seeds break no law" do
+  test "a hundred seeds break no invariant" do
     found = Simulation::Campaign.new(1..100, workers: 1).run
     assert_empty found
   end

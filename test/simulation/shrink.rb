@@ -2,10 +2,10 @@
 
 require "simulation/campaign"
 
-# Reduces a schedule that breaks a law to the smallest one that breaks the same law: fewest events,
-# plainest options.
+# Reduces a schedule that breaks an invariant to the smallest one that breaks the same one: fewest
+# events, plainest options.
 #
-#   Shrink.new(Schedule.of(42)).least   # => a Schedule; run it again and it breaks the law
+#   Shrink.new(Schedule.of(42)).least   # => a Schedule; run it again and it breaks the invariant
 module Simulation
   class Shrink
     PLAIN = {
@@ -17,18 +17,18 @@ module Simulation
     }.freeze
     private_constant :PLAIN
 
-    attr_reader :law, :runs
+    attr_reader :invariant, :runs
 
-    # The block returns the law that a schedule breaks, or nil.
+    # The block returns the invariant that a schedule breaks, or nil.
     def initialize(schedule, &verdict)
       @verdict = verdict || Campaign.method(:verdict)
       @schedule = schedule
       @runs = 0
-      @law = law_of(schedule)
+      @invariant = invariant_of(schedule)
     end
 
     def least
-      return unless @law
+      return unless @invariant
 
       before = nil
       before, @schedule = @schedule, plainer(fewer(@schedule)) until before == @schedule
@@ -49,10 +49,10 @@ module Simulation
       end
     end
 
-    def better(schedule, other) = law_of(other) == @law ? other : schedule
+    def better(schedule, other) = invariant_of(other) == @invariant ? other : schedule
 
-    # Returns the broken law: the sentence without its numbers.
-    def law_of(schedule)
+    # Returns the broken invariant: the sentence without its numbers.
+    def invariant_of(schedule)
       @runs += 1
       @verdict.call(schedule)&.gsub(/\d+/, "0")&.slice(0, 40)
     end

@@ -5,7 +5,7 @@ require "simulation/kernel"
 require "simulation/actors"
 require "simulation/setup"
 require "simulation/schedule"
-require "simulation/laws"
+require "simulation/invariants"
 
 # One run of a schedule: a real supervisor on a simulated machine, from its first mold to its exit
 # code.
@@ -37,7 +37,7 @@ module Simulation
       @nodes = {}.compare_by_identity
       @counts = Hash.new(0)
       @log = []
-      @laws = Laws.new(self)
+      @invariants = Invariants.new(self)
       @kernel.turn_over = method(:turn_over)
       @kernel.awake = method(:beat)
       @kernel.child_ended = -> { setup&.signal("CHLD") }
@@ -47,7 +47,7 @@ module Simulation
       before = srand(schedule.seed)
       plan
       Skep::OS.run_on(@kernel) { @code = supervise }
-      @laws.after_the_end
+      @invariants.after_the_end
       self
     rescue StandardError, SystemStackError => e
       lines = e.backtrace.grep(%r{lib/skep}).first(3).map { |line| line[%r{skep/.*}] }
@@ -134,7 +134,7 @@ module Simulation
 
     def forked(node)
       @nodes[node] = true
-      @laws.forked(node)
+      @invariants.forked(node)
     end
 
     def forget(node) = @nodes.delete(node)
@@ -157,7 +157,7 @@ module Simulation
 
     def recorded(name, facts)
       @log << [@kernel.now, name, facts]
-      @laws.recorded(name, facts)
+      @invariants.recorded(name, facts)
     end
 
     # Returns true once the faults are over.
@@ -192,7 +192,7 @@ module Simulation
 
     def turn_over
       @nodes.delete_if { |node, _| !node.process.running? }
-      @laws.each_turn
+      @invariants.each_turn
     end
 
     def windows(kind)
@@ -206,25 +206,25 @@ module Simulation
       @calm = true
       @windows.clear
       @kernel.out_of_descriptors = @kernel.no_buffers = false
-      @laws.calm
+      @invariants.calm
       look
     end
 
     def look
-      return if @laws.stopping?
-      return finish if @laws.settled?
+      return if @invariants.stopping?
+      return finish if @invariants.settled?
 
       @kernel.after(LOOK) { look }
     end
 
     def finish
-      @laws.signalled("TERM") || setup&.signal("TERM")
+      @invariants.signalled("TERM") || setup&.signal("TERM")
     end
 
     # Applies an event of the schedule.
     def apply(kind, *details)
       case kind
-      when :signal then @laws.signalled(*details) || setup&.signal(*details)
+      when :signal then @invariants.signalled(*details) || setup&.signal(*details)
       when :command then Adapter.started?(@supervisor) && setup&.command(*details)
       when :end then order_end(*details)
       when :pause then @kernel.pause(details[0], all: details[1])
@@ -238,7 +238,7 @@ module Simulation
     def order_end(how)
       names = { term: %w[TERM], int: %w[INT], force: %w[QUIT], twice: %w[TERM TERM] }.fetch(how)
       names.each_with_index do |name, index|
-        @kernel.after(index * 0.4) { @laws.signalled(name) || setup&.signal(name) }
+        @kernel.after(index * 0.4) { @invariants.signalled(name) || setup&.signal(name) }
       end
     end
 
@@ -303,7 +303,7 @@ module Simulation
       when :warm then node.report_warm
       when :item then node.take_item("orders/0/1")
       when :post
-        @laws.clear_deaths if details[0] == :blamed
+        @invariants.clear_deaths if details[0] == :blamed
         node.post(*MESSAGES.fetch(details[0])) unless details[0] == :ready && !node.ready?
       when :oom
         @kernel.oom_kills += 1

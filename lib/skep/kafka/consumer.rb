@@ -154,8 +154,8 @@ module Skep
       end
 
       # Returns true for a static member, whose partitions stay assigned to it after `leave` until
-      # its session ends or it joins again. (By the protocol of KIP-848 a static member of
-      # librdkafka leaves like a dynamic one.)
+      # its session ends or it joins again, unless it leaves for good. (By the protocol of KIP-848
+      # none can: librdkafka's leave of a static member is always temporary.)
       def static_member? = @static ? true : false
 
       # Leaves the group even as a static member, within so many seconds. Call it before `leave`.

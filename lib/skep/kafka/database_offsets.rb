@@ -134,10 +134,12 @@ module Skep
         failed(e)
       end
 
-      # Returns true for the first batch of an assignment if it begins after the database's offset:
-      # the database was restored from a backup, or there are no messages in between.
+      # Returns true if the batch begins after the database's offset, and that isn't the one known
+      # of this assignment: the database was restored from a backup, or lost its last transactions
+      # (a failover). Before the first batch there may also be no messages in between.
       def behind?(item, position)
-        item.partition.database_offset.nil? && position < item.batch.first_offset
+        known = item.partition.database_offset
+        position < item.batch.first_offset && (known.nil? || position < known)
       end
 
       # The partition continues at the database's offset.

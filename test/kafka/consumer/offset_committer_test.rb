@@ -146,6 +146,15 @@ module Skep
         end
       end
 
+      test "says of a million messages which are done, if 500 of them wait" do
+        random = Random.new(1)
+        done = "0#{"1" * 999_999}"
+        500.times { done.setbyte(random.rand(done.size - 1), "0".ord) }
+        text = Processing::CommitMetadata.write(40, done:)
+        assert_operator text.bytesize, :<, 4_096
+        assert_equal done, Processing::CommitMetadata.read(text, 40).done_from(40)
+      end
+
       test "ignores the metadata of other programs, and a broken one" do
         facts = ['{"a":1}', '{"skep":1,', '{"skep":1,"at":40}', '{"skep":1,"at":40,"epoch":null}',
                  '{"skep":1,"at":40,"epoch":1e400}']

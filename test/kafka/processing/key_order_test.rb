@@ -76,6 +76,26 @@ module Skep
         assert_equal 100, order.room
       end
 
+      test "messages that wait for a retry don't hold the memory of what was read beside them" do
+        order = order(threads: 1)
+        put(order, %w[a b a c], bytes: 16 << 20)
+        item = take(order)
+        put(order, %w[a d], from: 4, bytes: 16 << 20)
+        finish(order, other = take(order), [])
+        assert_equal %w[d5], labels(other)
+        assert_equal 0, order.room # of the first read, nothing is done
+
+        item.split_failed_key(0, wait: false)
+        wait, others = item.parts
+        finish(order, others, [])
+        wait.failed(0)
+        order.await_retry(wait)
+        assert_equal [%w[a0 a2], 100], [labels(wait), order.room]
+        finish(order, wait, seen = [])
+        put(order, %w[e], from: 6)
+        assert_equal [%w[a0 a2], %w[a4 e6], 4], [seen, labels(take(order)), order.position]
+      end
+
       test "a part of a batch can be done before the rest" do
         order = order(threads: 1)
         put(order, %w[a b c d])

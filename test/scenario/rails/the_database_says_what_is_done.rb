@@ -6,8 +6,9 @@ require "rdkafka"
 require "skep/kafka/testing"
 
 # `offsets: :database`: handlers may do only what a transaction allows, and the database's offsets
-# override Kafka's. A database restored from a backup gets the missing messages again; a topic that
-# was deleted and created again is read from its beginning.
+# override Kafka's. A database restored from a backup gets the missing messages again, and so does one
+# that loses its last transactions while nodes work (a failover). A topic that was deleted and created
+# again is read from its beginning.
 class DatabaseOffsetsCount < ExampleScenario
   SOURCE = { group: "rows", topics: "orders", offsets: :database }.freeze
 
@@ -23,6 +24,7 @@ class DatabaseOffsetsCount < ExampleScenario
     refuse_actions_outside_the_transaction
     move_past_dead_letters
     restore_a_backup
+    fail_over
     read_the_new_topic
     return unless KafkaScenario::Broker::PROGRAM # the embedded broker aborts no transaction
 
@@ -127,6 +129,26 @@ class DatabaseOffsetsCount < ExampleScenario
     swarm.follow(-> { "offsets #{offsets}" }) { offsets == [101] }
     stop_well(swarm)
     expect("each once after the restoration", [*0...100], numbers)
+  end
+
+  # The table is as it was 30 messages ago, and the swarm works.
+  def fail_over
+    topics("ledger" => 1)
+    Order.delete_all
+    feed("ledger", (0...50).map { |number| [nil, number.to_s, 0] })
+    swarm = started(topic: "ledger", group: "ledger")
+    swarm.follow(-> { "#{Order.count} rows" }) { Order.count == 50 }
+    Order.transaction do
+      Order.where(number: 20..).delete_all
+      ActiveRecord::Base.connection.execute(<<~SQL)
+        UPDATE skep_offsets SET next_offset = 20 WHERE topic = 'ledger'
+      SQL
+    end
+    feed("ledger", (50...60).map { |number| [nil, number.to_s, 0] })
+    swarm.await("kafka_database_offset_behind") { |event| event["offset"] == 20 }
+    swarm.follow(-> { "#{Order.count} rows" }) { Order.count == 60 }
+    stop_well(swarm)
+    expect("each once after the failover", [*0...60], numbers)
   end
 
   def read_the_new_topic

@@ -33,14 +33,14 @@ module Skep
         LABEL = %r{\A(.+)/(\d+)/(\d+)-(\d+)\z} # Batch#label
 
         # The batch that a suspect's label names.
-        Case = Struct.new(:suspect, :topic, :partition, :first, :last) do
+        SuspectedBatch = Struct.new(:suspect, :topic, :partition, :first, :last) do
           def of?(batch) = topic == batch.topic && partition == batch.partition
           def covers?(offset) = offset.between?(first, last)
 
           # The message that was in progress; nil if that isn't known.
           def offset = suspect.current_item || (first if first == last)
         end
-        private_constant :LABEL, :Case
+        private_constant :LABEL, :SuspectedBatch
 
         def initialize(crash_suspects)
           @crash_suspects = crash_suspects
@@ -50,7 +50,7 @@ module Skep
 
         # Returns the batch's offsets that are suspected.
         def ranges(batch)
-          near = cases(batch).reject { |one| one.last < batch.first_offset }
+          near = suspected(batch).reject { |one| one.last < batch.first_offset }
           near.map { |one| one.first..one.last }.reject { |range| range.min > batch.last_offset }
         end
 
@@ -64,13 +64,13 @@ module Skep
         def poison?(batch) = any? && crashes(batch) >= CRASHES
 
         # Returns how many nodes crashed while they processed this message and nothing else.
-        def crashes(batch) = accusations(batch).sum { |one| one.suspect.alone }
+        def crashes(batch) = suspected_alone(batch).sum { |one| one.suspect.alone }
 
         # Returns the same with the crashes at which more was in progress.
-        def total(batch) = accusations(batch).sum { |one| one.suspect.crashes }
+        def total(batch) = suspected_alone(batch).sum { |one| one.suspect.crashes }
 
         # Returns how the last nodes of all these crashes died.
-        def ends(batch) = accusations(batch).flat_map { |one| one.suspect.ends }
+        def ends(batch) = suspected_alone(batch).flat_map { |one| one.suspect.ends }
 
         # Reports the message as the cause of all crashes near it.
         def report_poison(batch) = @crash_suspects.blame(about(batch).map(&:suspect))
@@ -87,13 +87,13 @@ module Skep
         private
 
         def all = @crash_suspects.filter_map { |suspect| parse(suspect) }
-        def cases(batch) = all.select { |one| one.of?(batch) }
+        def suspected(batch) = all.select { |one| one.of?(batch) }
 
         # Those about a batch that had this batch's one message.
-        def about(batch) = cases(batch).select { |one| one.covers?(batch.first_offset) }
+        def about(batch) = suspected(batch).select { |one| one.covers?(batch.first_offset) }
 
         # Those about this one message.
-        def accusations(batch)
+        def suspected_alone(batch)
           return [] unless batch.size == 1
 
           about(batch).select { |one| one.offset == batch.first_offset }
@@ -101,7 +101,7 @@ module Skep
 
         def parse(suspect)
           _, topic, *numbers = *LABEL.match(suspect.in_flight)
-          Case.new(suspect, topic, *numbers.map(&:to_i)) if topic
+          SuspectedBatch.new(suspect, topic, *numbers.map(&:to_i)) if topic
         end
       end
     end

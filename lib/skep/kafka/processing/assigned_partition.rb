@@ -16,9 +16,8 @@
 #
 # Each partition has its own librdkafka queue. One that isn't read, because its batch is in progress
 # or in backoff, delays no other, and needs no pause in librdkafka: WorkItem (work_item.rb) says
-# when it may continue, BackoffQueue (there, too) keeps it until then; Scheduler#wake_ready resumes
-# it. When messages come into the empty queue, librdkafka writes the partition's id into the wakeup
-# pipe.
+# when it may continue, BackoffQueue (there) keeps it until then; Scheduler#wake_ready resumes it.
+# When messages come into the empty queue, librdkafka writes the partition's id into a wakeup pipe.
 module Skep
   module Kafka
     module Processing
@@ -32,8 +31,7 @@ module Skep
 
         attr_reader :id
         attr_reader :options # of its topic
-        attr_reader :reader
-        attr_reader :topic, :number
+        attr_reader :reader, :topic, :number
         attr_reader :key # topic and number
         attr_reader :errors # of the last read
         attr_reader :in_flight # the number of work items that workers hold
@@ -128,7 +126,10 @@ module Skep
 
         def release(item) = @order.release(item)
 
-        def failed(item) = @beyond.failed(item) # false: a commit doesn't have its failures
+        def failed(item) # it waits for its retry; false: a commit doesn't have its failures
+          item.order.await_retry(item) if item.keys && item.failed_alone?
+          @beyond.failed(item)
+        end
 
         # A handler has processed messages. began: when that try began, in monotonic seconds.
         def succeeded(began)
@@ -224,7 +225,6 @@ module Skep
 
         def close = @reader.close
         def to_s = "#{topic}/#{number}"
-
         def inspect = "#<Skep::Kafka::Processing::AssignedPartition #{self} #{state}>"
 
         private

@@ -14,9 +14,11 @@ module Skep
   module Kafka
     module Processing
       class CommitMetadata
-        OFFSETS = 1 << 17 # at most, that `done` covers
+        OFFSETS = 1 << 20 # at most, that `done` covers
         BYTES = 4_000
-        private_constant :BYTES
+        BITMAP = 3_000 # bytes of them
+        PARTS = 512
+        private_constant :BYTES, :BITMAP, :PARTS
 
         class << self
           # offset: of the commit. done: "1" for each offset from that one on whose message is done,
@@ -41,13 +43,18 @@ module Skep
 
           private
 
+          # Of digits that don't fit it has only the first ones.
           def bitmap(digits)
-            Kernel.loop do
-              text = [Zlib.deflate([digits].pack("b*"))].pack("m0")
-              return text if text.bytesize <= BYTES * 3 / 4
+            text = compressed(digits, PARTS)
+            return text if text.bytesize <= BITMAP
 
-              digits = digits[0, digits.size * 9 / 10]
-            end
+            too_many = (1..PARTS).bsearch { |part| compressed(digits, part).bytesize > BITMAP }
+            compressed(digits, too_many - 1)
+          end
+
+          def compressed(digits, part)
+            first = digits[0, digits.size * part / PARTS]
+            [Zlib.deflate([first].pack("b*"))].pack("m0")
           end
 
           def fitting(offset, failures, bytes)

@@ -10,6 +10,7 @@
 #   tracker.done_from(10)   # => "01110", for each offset: 11 is done, 12 is no message
 #   tracker.ahead       # => 3, messages from the lowest unfinished one to the last one read
 #   tracker.bytes       # => 300, in memory: the messages of one read are freed together
+#   tracker.copied(10, bytes: 100)   # except one of which its owner keeps a copy instead
 #
 # It commits nothing: when the position is committed, and with it what is done beyond, is
 # listed above Completion (worker.rb).
@@ -18,8 +19,8 @@ module Skep
     module Processing
       class KeyOffsetTracker
         # Messages read in one go. before: how many messages were read before them; left: how many
-        # of them are unfinished.
-        ReadGroup = Struct.new(:before, :left, :bytes)
+        # of them are unfinished, without those that are copied: each is a group of its own.
+        ReadGroup = Struct.new(:before, :left, :bytes, :copy)
         ZERO = "0".ord
         private_constant :ReadGroup, :ZERO
 
@@ -47,8 +48,19 @@ module Skep
         def done(offset)
           group = @open.delete(offset) or return
           @moved = true
-          @bytes -= group.bytes if (group.left -= 1).zero?
+          leave(group)
         end
+
+        # A copy of the message is kept instead of it.
+        def copied(offset, bytes:)
+          group = @open[offset]
+          @open[offset] = ReadGroup.new(group.before, 1, bytes, true)
+          @bytes += bytes
+          leave(group)
+        end
+
+        # Returns true if an unfinished message holds the memory of others.
+        def shared?(offset) = @open.key?(offset) && !@open[offset].copy
 
         # A seek doesn't wait for these: `unfinished` leaves them out, though they aren't done.
         def ignore(offsets)
@@ -91,6 +103,12 @@ module Skep
 
         def inspect
           "#<Skep::Kafka::Processing::KeyOffsetTracker #{position} ahead=#{ahead} bytes=#{bytes}>"
+        end
+
+        private
+
+        def leave(group)
+          @bytes -= group.bytes if (group.left -= 1).zero?
         end
       end
     end

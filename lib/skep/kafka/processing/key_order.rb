@@ -2,9 +2,13 @@
 
 # Keeps the messages of each key in order: decides which of a partition's messages may be processed
 # now. A key that is being processed or in backoff delays its own messages and no others, until the
-# partition has read `max_out_of_order` messages, or BYTES, beyond the lowest unfinished message.
+# partition has read `max_out_of_order` messages beyond the lowest unfinished one, or unfinished
+# messages hold BYTES.
 #
 #   order = KeyOrder.new(limit: 500, threads: 5, max_out_of_order: 5_000)
+#
+# The messages of one read share their memory. Those that may wait for long are copied: messages of
+# a work item that waits for its retry, and messages behind a busy key if memory is short.
 #
 # A key has no thread of its own: any free worker takes the next item (Scheduler#next_item). A
 # message without a key waits for no other. It has the methods of PartitionOrder. Not thread-safe.
@@ -13,7 +17,8 @@ module Skep
     module Processing
       class KeyOrder
         BYTES = 16 << 20
-        private_constant :BYTES
+        COPY_BYTES = 600 # that Ruby needs for the copy of a message
+        private_constant :BYTES, :COPY_BYTES
 
         # limit: maximum messages of a work item; threads: among how many workers to divide what
         # waits; message_keys: false if the user's callable gives the keys.
@@ -66,6 +71,7 @@ module Skep
           share = [(@count + @threads - 1) / @threads, @limit].min
           taken = {}.compare_by_identity
           pick(share - taken.size, taken) while taken.size < share && any?
+          copy_waiting if short_of_memory? && !any?
           messages = taken.keys.sort_by(&:offset)
           [messages, messages.to_h { |message| [message.offset, taken[message]] }]
         end
@@ -94,6 +100,9 @@ module Skep
           end
         end
 
+        # The work item waits for its retry: it keeps copies of its messages.
+        def await_retry(item) = item.copy_messages { |message| copy(message) }
+
         # A seek waits for the messages before that offset, without those of the work item: only
         # they are taken from here on.
         def take_until(offset, item)
@@ -118,7 +127,21 @@ module Skep
           waiting.delete_if { |_, all| all.empty? }
         end
 
-        def full? = @tracker.ahead >= @max_out_of_order || @tracker.bytes >= BYTES
+        def full? = @tracker.ahead >= @max_out_of_order || short_of_memory?
+        def short_of_memory? = @tracker.bytes >= BYTES
+
+        def copy_waiting
+          @busy.each_value { |waiting| waiting.map! { |message| copy(message) } }
+        end
+
+        # Returns a copy of the message, or the message if it is one already.
+        def copy(message)
+          return message unless @tracker.shared?(message.offset)
+
+          bytes = Librdkafka::MessageSet.new([message]).bytes + COPY_BYTES
+          @tracker.copied(message.offset, bytes:)
+          message.dup
+        end
 
         def wait(key, message)
           return @busy[key] << message if @busy.key?(key)

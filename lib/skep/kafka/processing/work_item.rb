@@ -132,6 +132,11 @@ module Skep
         # The item, and those that were split off since the last call.
         def parts = [self, *@split_off.slice!(0..)]
 
+        # Replaces each message by what the block returns for it.
+        def copy_messages(&)
+          @batches.map! { |batch| batch.__of(batch.messages.map(&)) }
+        end
+
         # It isn't tried any more before the node ends. Keys other than that of its batch of one
         # message are.
         def pause

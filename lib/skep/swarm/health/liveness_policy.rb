@@ -55,7 +55,7 @@ module Skep
       #   pause_compensation.apply(status)   # => the ThreadStatus with its deadlines extended
       #
       # No heartbeat counts as older than the end of the pause, and a `busy` declaration is extended
-      # by the length of the pause.
+      # by the time since the last check before it.
       class PauseCompensation
         include Runtime::Persisted
 

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 require "simulation/adapter"
-require "simulation/restart_laws"
+require "simulation/restart_invariants"
 require "simulation/settled"
 
-# The laws that must hold in each run. They are checked at each event that the supervisor publishes,
-# after each turn of its loop, when faults are over and all has settled, and at its end.
+# The invariants that must hold in each run. They are checked at each event that the supervisor
+# publishes, after each turn of its loop, when faults are over and all has settled, and at its end.
 module Simulation
-  class Laws
+  class Invariants
     SETTLE = 150.0 # seconds after the last fault
     # Seconds that a stop may take beside its timeouts: for a forced end, the molds, and orphans.
     END_SECONDS = 2.0 + 1.0 + 5.0 + 1.5
@@ -17,7 +17,7 @@ module Simulation
     def initialize(world)
       @world = world
       @kernel = world.kernel
-      @restarts = RestartLaws.new(world)
+      @restarts = RestartInvariants.new(world)
       @settled = Settled.new(world)
     end
 
@@ -59,7 +59,7 @@ module Simulation
       check_pairs if Adapter.started?(@world.supervisor)
     end
 
-    # Returns true if all has settled, or violates a law if that takes too long.
+    # Returns true if all has settled, or violates an invariant if that takes too long.
     def settled?
       why = @settled.lacks(@world.supervisor) or return true
       return false unless @kernel.now - @calm_at > SETTLE + allowance

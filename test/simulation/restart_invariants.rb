@@ -4,7 +4,7 @@ require "simulation/adapter"
 
 # Restarts follow the policy: none comes too early after a crash, and deaths are not counted twice.
 module Simulation
-  class RestartLaws
+  class RestartInvariants
     LEAST = 0.08 # seconds: the first backoff, less its jitter
     MOST = 24.0
     LATE = 15.0 # seconds by which the report of a death may be late
