@@ -31,7 +31,7 @@
 # | stall_timeout | 60 | seconds until a partition that stands still is cured; nil: never |
 # | on_assigned, on_revoked | none | called with topic, partition and the Hash that is Batch#state |
 # | retry_backoff | 0.1 | seconds until a batch whose handler raised is retried; doubles each time |
-# | retry_backoff_max | 30 | up to so many seconds |
+# | retry_backoff_max | 30, or retry_backoff if larger | maximum seconds of that backoff |
 # | dead_letter_topic | none | the topic for messages that failed; without it skep retries forever |
 # | max_attempts | 5 | how often a message fails before it is dead-lettered |
 # | retry_for | 300 | seconds it fails before that, unless others of its partition succeed; nil: 0 |

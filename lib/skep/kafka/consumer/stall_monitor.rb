@@ -17,10 +17,12 @@ module Skep
   module Kafka
     class Consumer
       class StallMonitor
-        LOOKS = 2 # in a stall_timeout, while no partition is behind
-        SECONDS = (0.05..30.0).freeze # between two such looks
-        WITHOUT = 1.05 # of this time without statistics, there is a look all the same
-        LATE = 2.0 # an answer, or a look, that comes so many seconds late tells nothing
+        # Looks in each stall_timeout, while no partition is behind; more if that would be less
+        # than one in 30 s (SECONDS).
+        LOOKS = 2
+        SECONDS = (0.05..30.0).freeze # minimum and maximum between two such looks
+        WITHOUT = 1.05 # after so many intervals without statistics, it looks anyway
+        LATE = 2.0 # an answer, or a look, that is so many seconds late is ignored
         FRESH = 2.0 # seconds in which a partition that gets messages may still seem to wait
         FETCH_WAIT = "fetch.wait.max.ms" # for which a broker may answer nothing else
         SEEK_SECONDS = 1.0

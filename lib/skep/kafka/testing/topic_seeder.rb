@@ -3,9 +3,9 @@
 # Fills a topic: for demos, benches and tests.
 #
 #   feed = Skep::Kafka::Testing::TopicSeeder.new("127.0.0.1:9092", "orders")
-#   feed.create_topic(8)             # on a real broker; an embedded one makes its own
-#   feed.publish((1..1_000).map { |n| ["key#{n}", "payload"] })   # => 1000, when all have arrived
-#   feed.publish(endless) { |sent| wait_for_readers(sent) }    # called every so often: may wait
+#   feed.create_topic(8)             # a real broker only; an embedded one has create_topic itself
+#   feed.publish((1..1_000).map { |n| ["key#{n}", "payload"] })   # => 1000, once all are delivered
+#   feed.publish(endless) { |sent| wait_for_readers(sent) }    # every PACE messages; may block
 #   feed.close
 #
 # An item may name its partition: [key, payload, partition].
@@ -16,7 +16,7 @@ module Skep
         PACE = 1_000 # messages between two calls of the block
         private_constant :PACE
 
-        # timeout: seconds that each call waits for the broker's answer.
+        # timeout: maximum seconds that each call waits for the broker's answer.
         def initialize(bootstrap, topic, kafka: {}, timeout: 30)
           once = { "linger.ms" => 5, "enable.idempotence" => true }
           settings = Config::ClientConfig.new({ **once, **kafka, "bootstrap.servers" => bootstrap })
@@ -28,7 +28,8 @@ module Skep
           @writer = Producer::SyncProducer.new(settings.producer)
         end
 
-        # Makes the topic unless it is there. Was it made?
+        # Creates the topic. Returns true, or false if it exists already. Raises LibrdkafkaError if
+        # the brokers refuse that or don't answer.
         def create_topic(partitions, copies: 1)
           answers = @writer.queue
           requests = Librdkafka::AdminRequests
@@ -41,7 +42,8 @@ module Skep
           answers&.close
         end
 
-        # Deletes the topic and all that is in it; false where the brokers wouldn't.
+        # Deletes the topic and its messages. Returns true, or false if the brokers refuse that or
+        # don't answer.
         def delete_topic
           answers = @writer.queue
           Librdkafka::AdminRequests.delete_topic(@writer, answers, @topic, @timeout)
@@ -53,8 +55,9 @@ module Skep
           answers&.close
         end
 
-        # Writes the items and waits until all have arrived. How many those were; raises
-        # DeliveryFailed if one got lost.
+        # Writes the items, waits until all are delivered and returns their number. Raises
+        # DeliveryFailed if the delivery of a message fails. Calls the block after every PACE
+        # messages, with the number written so far.
         def publish(items)
           before = @writer.delivered
           sent = 0
@@ -68,7 +71,8 @@ module Skep
           arrived(before)
         end
 
-        def close = @writer.close # once what is on its way has gone
+        # Closes the producer. Messages that aren't delivered yet are lost.
+        def close = @writer.close
 
         def inspect
           "#<Skep::Kafka::Testing::TopicSeeder #{@topic} brokers=#{@brokers}>"

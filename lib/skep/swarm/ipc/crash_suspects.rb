@@ -10,8 +10,9 @@
 #   suspects.learn(charged.map(&:to_plain))    # in a node, from the supervisor's message
 #
 # A crash with one item in flight proves more than a crash with several: both are counted. It keeps
-# MOST items, those with most crashes, for SECONDS after their last crash. Other threads that read
-# see all of a change or nothing of it.
+# MOST items, those with most crashes. Each recorded crash drops the items whose last crash is more
+# than SECONDS ago; without another crash they stay. Other threads that read see all of a change or
+# nothing of it.
 module Skep
   class Swarm
     module IPC
@@ -46,7 +47,8 @@ module Skep
         def to_plain = to_a.map(&:to_plain)
         alias dump to_plain
 
-        # A node has crashed with these items in flight: each a name, and a part of it or nil.
+        # Counts the crash of a node with these items in flight: each a name, and a part of it or
+        # nil. Drops suspects that are too old. Returns the suspects of this crash.
         def record_crash(held, slot, now)
           charged = held.map { |key| once_more(key, slot, now, held.one?) }
           recent = @all.reject { |_, suspect| now - suspect.time > SECONDS }
