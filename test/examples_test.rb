@@ -30,6 +30,14 @@ class ExamplesTest < Skep::TestCase
     assert_operator probe["periodSeconds"] * probe["failureThreshold"], :>, 2 * config.boot_timeout
   end
 
+  test "the comment on a pod's startup probe states its seconds and those of its swarm's boot" do
+    probe = container["startupProbe"]
+    seconds = [probe["periodSeconds"] * probe["failureThreshold"], 2 * config.boot_timeout.to_i]
+    comment = text("container/deployment.yaml")[/((?: *#.*\n)+) *startupProbe:/, 1]
+
+    assert_equal seconds, comment.scan(/(\d+) s\b/).flatten.map(&:to_i)
+  end
+
   test "a pod counts only after a crash loop would have been found" do
     assert_operator manifest.dig("spec", "minReadySeconds"), :>=, 30
     assert_operator manifest.dig("spec", "minReadySeconds"), :>=, config.restart_window / 2
