@@ -14,7 +14,8 @@ class ChaosTest < Skep::TestCase
   SKEP = File.expand_path("../../exe/skep", __dir__)
   SWARM = <<~RUBY
     Skep.swarm "victim", nodes: 3, max_restarts: 1_000, liveness_timeout: 1, kill_timeout: 1,
-                         log: "\#{__dir__}/log", chaos: ENV["CHAOS"] == "1" do |swarm|
+                         log: "\#{__dir__}/log", chaos: ENV["CHAOS"] == "1",
+                         spares: ENV["SPARES"].to_i do |swarm|
       swarm.on(:node_died) { }
       swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
@@ -121,6 +122,14 @@ class ChaosTest < Skep::TestCase
     end
   end
 
+  test "a spare that waits at the end of a run is no problem" do
+    with_swarm("SPARES" => "1") do |dir|
+      out, err, status = skep(dir, "chaos", "--seconds", "0.1", "--json", *rates)
+
+      assert_equal [0, []], [status.exitstatus, JSON.parse(out)["problems"]], err
+    end
+  end
+
   test "Ctrl-C ends it early and prints the report" do
     with_swarm do |dir|
       reader, writer = IO.pipe
@@ -175,6 +184,12 @@ class ChaosTest < Skep::TestCase
     target.close
   end
 
+  # Options for these rates; those of kinds that are on by default are 0.
+  def rates(**rates)
+    { kill: 0, stop: 0, mold: 0, storm: 0, **rates }
+      .flat_map { |kind, rate| ["--#{kind}-rate", rate.to_s] }
+  end
+
   def skep(dir, *arguments)
     run_command({ "SKEP_RUN_DIR" => dir }, RbConfig.ruby, "--disable=gems", SKEP, *arguments,
 timeout: 100)
@@ -217,6 +232,8 @@ timeout: 100)
 
   def ready?(dir)
     status = Skep::Control::Client.new("#{dir}/victim.sock").call("status")["status"]
-    status["nodes"].size == 3 && status["nodes"].all? { |node| node["state"] == "ready" }
+    nodes, spares = status["nodes"].partition { |node| node["id"].is_a?(Integer) }
+    nodes.size == 3 && nodes.all? { |node| node["state"] == "ready" } &&
+      spares.all? { |node| node["state"] == "spare" }
   end
 end

@@ -147,14 +147,13 @@ module Skep
 
         # A fault in a node that a change of scale removed counts as recovered.
         def nodes_not_ready
-          nodes = @target.status["nodes"]
-          ids = nodes.map { |node| node["id"] }
+          nodes = @target.listed(@target.status)
+          ids = nodes.map(&:id)
           @faults.each do |fault|
             removed = fault.node.is_a?(Integer) && !ids.include?(fault.node)
             fault.recover("its slot was removed") if removed
           end
-          nodes.reject { |node| %w[ready quiet].include?(node["state"]) }
-               .map { |node| "node #{node["id"]} (#{node["state"]})" }
+          nodes.reject(&:well?).map { |node| "#{node} (#{node.state})" }
         rescue Skep::Error => e # the swarm has ended meanwhile
           [e.message]
         end

@@ -15,7 +15,15 @@ module Skep
   module CLI
     module Chaos
       class TargetSwarm
-        Node = Struct.new(:id, :pid, :state)
+        # A spare's id is its label, such as "spare 0", until it steps in.
+        Node = Struct.new(:id, :pid, :state) do
+          def spare? = id.to_s.start_with?("spare ")
+
+          # Returns true if it works or, as a spare, waits.
+          def well? = spare? ? state == "spare" : %w[ready quiet].include?(state)
+
+          def to_s = spare? ? id : "node #{id}"
+        end
 
         attr_reader :name, :supervisor, :feed
 
@@ -33,13 +41,18 @@ module Skep
           first = @query.local_status
           @name, @supervisor = first.values_at("name", "pid")
           @pidfd = Skep.pidfd(@supervisor)
-          first["nodes"].each { |node| note(*node.values_at("id", "pid", "state")) }
+          listed(first).each { |node| @nodes[node.pid] = node if node.pid }
         rescue Errno::ESRCH # it ended just now
           raise Failed, "the swarm has ended"
         end
 
         def close = [@feed, @pidfd].compact.each(&:close)
         def status = @query.status
+
+        # Returns the nodes and spares in a status, with or without a process.
+        def listed(status)
+          status["nodes"].map { |node| Node.new(*node.values_at("id", "pid", "state")) }
+        end
 
         # Sends a command to its control socket; raises Failed with the swarm's error.
         def ask(command, **facts)
