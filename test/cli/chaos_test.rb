@@ -63,6 +63,40 @@ class ChaosTest < Skep::TestCase
     assert_equal ["SIGKILL", 500.0], [fault.cause, fault.milliseconds]
   end
 
+  test "a killed spare is recovered once it has ended and the next spare waits, in any order" do
+    waits = { "event" => "spare_ready", "node" => "spare 0", "pid" => 12, "mono" => 6.0 }
+    died = { "event" => "node_died", "node" => 1, "pid" => 10, "signal" => "KILL", "mono" => 6.0 }
+    other = { "event" => "node_ready", "node" => 1, "pid" => 11, "mono" => 5.1 }
+    [[other, waits, died], [other, died, waits]].each do |events|
+      fault = Fault.new(:kill, "SIGKILL", node: "spare 0", pid: 10, at: 5.0)
+      assert_equal "SIGKILL to spare 0 (pid 10)", fault.to_s
+      events.each do |event|
+        assert_predicate fault, :pending?
+        fault.observe(event)
+      end
+      assert_equal ["SIGKILL", 1000.0], [fault.cause, fault.milliseconds]
+    end
+  end
+
+  test "a spare is no node until it steps in" do
+    target = target_swarm([{ "id" => 0, "pid" => 10, "state" => "ready" },
+                           { "id" => "spare 0", "pid" => 11, "state" => "spare" }])
+    seen = -> { [target.nodes, target.ready, target.waiting].map { |all| all.map(&:pid) } }
+    assert_equal [[[10], [10], [11]], true], [seen.call, target.spares_complete?]
+
+    [{ "event" => "node_died", "node" => 0, "pid" => 10 },
+     { "event" => "spare_stepped_in", "node" => 0, "pid" => 11 },
+     { "event" => "node_ready", "node" => 0, "pid" => 11 },
+     { "event" => "node_forked", "node" => "spare 0", "pid" => 12 }]
+      .each { |event| target.observe(event) }
+    assert_equal [[[11], [11], []], false], [seen.call, target.spares_complete?]
+
+    target.observe({ "event" => "spare_ready", "node" => "spare 0", "pid" => 12 })
+    assert_equal [[[11], [11], [12]], true], [seen.call, target.spares_complete?]
+  ensure
+    target.close
+  end
+
   test "a report has the supervisor's memory at the start, once warm, and at the end" do
     samples = [[0.0, 14], [4.0, 15], [7.0, 17], [60.0, 17]].map do |seconds, mib|
       Chaos::SupervisorSampler::Sample.new(seconds, 24, mib << 20)
@@ -124,9 +158,27 @@ class ChaosTest < Skep::TestCase
 
   test "a spare that waits at the end of a run is no problem" do
     with_swarm("SPARES" => "1") do |dir|
-      out, err, status = skep(dir, "chaos", "--seconds", "0.1", "--json", *rates)
+      report, err = chaos(dir)
 
-      assert_equal [0, []], [status.exitstatus, JSON.parse(out)["problems"]], err
+      assert_equal [[], {}], report.values_at("problems", "faults"), err
+    end
+  end
+
+  test "a change of scale counts nodes, but no spare" do
+    with_swarm("SPARES" => "1") do |dir|
+      report, = chaos(dir, scale: 120)
+
+      assert_equal [[], ["scale"]], [report["problems"], report["faults"].keys]
+      assert ready?(dir), "its 3 nodes and its spare are ready again"
+    end
+  end
+
+  test "a swarm recovers from faults in nodes and spares" do
+    with_swarm("SPARES" => "2") do |dir|
+      report, err = chaos(dir, kill: 120, stop: 60)
+
+      assert_equal [[], %w[kill stop]], [report["problems"], report["faults"].keys.sort], err
+      assert ready?(dir), "its 3 nodes and its spares are ready again"
     end
   end
 
@@ -175,19 +227,28 @@ class ChaosTest < Skep::TestCase
   end
 
   def molds_of(supervisor)
-    query = Struct.new(:events, :local_status).new(StringIO.new, "name" => "victim", "nodes" => [],
-                                                                 "pid" => supervisor)
-    target = Chaos::TargetSwarm.new(query)
-    target.connect
+    target = target_swarm([], supervisor:)
     target.molds
   ensure
     target.close
   end
 
-  # Options for these rates; those of kinds that are on by default are 0.
-  def rates(**rates)
-    { kill: 0, stop: 0, mold: 0, storm: 0, **rates }
-      .flat_map { |kind, rate| ["--#{kind}-rate", rate.to_s] }
+  # A target with this status.
+  def target_swarm(nodes, supervisor: Process.pid)
+    status = { "name" => "victim", "nodes" => nodes, "pid" => supervisor }
+    query = Struct.new(:events, :local_status).new(StringIO.new, status)
+    Chaos::TargetSwarm.new(query).tap(&:connect)
+  end
+
+  # Runs chaos at these rates for 3 s, and returns its report and what it prints.
+  def chaos(dir, **rates)
+    rates = { kill: 0, stop: 0, mold: 0, storm: 0, **rates }
+    out, err, status = skep(dir, "chaos", "--seconds", "3", "--seed", "5", "--json",
+                            "--recovery-timeout", "20",
+                            *rates.flat_map { |kind, rate| ["--#{kind}-rate", rate.to_s] })
+    report = JSON.parse(out)
+    assert_equal report["problems"].empty? ? 0 : 1, status.exitstatus, err
+    [report, err]
   end
 
   def skep(dir, *arguments)

@@ -42,13 +42,31 @@ module Skep
         def observe(event)
           note_end(event) if ENDS.include?(event["event"]) && event["pid"] == @pid
           return recover("its slot was removed", event["mono"]) if @end_cause == "scale"
+          return observe_spare(event) if spare?
 
           recover(@end_cause || "replaced", event["mono"]) if recovery?(event)
         end
 
-        def to_s = "#{@what}#{" to node #{@node}" if @node}#{" (pid #{@pid})" if @pid}"
+        def to_s = "#{@what}#{victim}#{" (pid #{@pid})" if @pid}"
 
         private
+
+        def spare? = @node.to_s.start_with?("spare ")
+
+        # @what names the helper already.
+        def victim
+          return " to #{@node}" if spare?
+
+          " to node #{@node}" if @node && @node != "helper"
+        end
+
+        # A spare's fault is over once its process has ended and another one waits in its place. If
+        # it was given a slot meanwhile, it ends later than the other one is ready.
+        def observe_spare(event)
+          follows = event["event"] == "spare_ready" && event["node"] == @node
+          @followed ||= follows && event["pid"] != @pid
+          recover(@end_cause, event["mono"]) if @end_cause && @followed
+        end
 
         # A node has its mold's title until it sets its own, so a process that was killed as a mold
         # may have been a node.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Injects one fault of a kind, into a process chosen at random that has no fault pending.
+# Injects one fault of a kind, into a process chosen at random that has no fault pending. Signals go
+# to nodes and to waiting spares; the other faults of nodes, and scale, concern nodes only.
 #
 #   injector = FaultInjector.new(target, random)
 #   injector.refusal(:hang)                # => why the swarm can't have this fault, or nil
@@ -54,12 +55,12 @@ module Skep
 
         private
 
-        def victim(except)
-          @target.ready.reject { |node| except.include?(node.pid) }.sample(random: @random)
+        def victim(except, among: @target.ready)
+          among.reject { |node| except.include?(node.pid) }.sample(random: @random)
         end
 
         def signal(kind, name, except)
-          node = victim(except) or return
+          node = victim(except, among: @target.ready + @target.waiting) or return
           at = OS.now
           return unless @target.signal(node.pid, name)
 

@@ -111,7 +111,7 @@ module Skep
           again ? @loop.stop : settle
         end
 
-        # No more faults; waits for pending recoveries.
+        # No more faults; waits for pending recoveries, and until all spares wait again.
         def settle
           return if @settling
 
@@ -124,7 +124,8 @@ module Skep
         end
 
         def finish_if_recovered
-          return if !@settling || @finishing || @faults.any?(&:pending?)
+          return if !@settling || @finishing
+          return if @faults.any?(&:pending?) || !@target.spares_complete?
 
           @finishing = true
           @first_zombies = @target.zombies

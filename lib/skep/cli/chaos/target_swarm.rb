@@ -5,6 +5,7 @@
 #   target = TargetSwarm.new(Control::Client.new(path))
 #   target.observe(event)
 #   target.ready              # => [Node, …], those that work
+#   target.waiting            # => [Node, …], the spares that wait for a slot
 #   target.signal(pid, :KILL) # returns true if that process is the swarm's and existed
 #   target.supervisor         # its pid
 #
@@ -41,7 +42,9 @@ module Skep
           first = @query.local_status
           @name, @supervisor = first.values_at("name", "pid")
           @pidfd = Skep.pidfd(@supervisor)
-          listed(first).each { |node| @nodes[node.pid] = node if node.pid }
+          slots = listed(first)
+          @spares = slots.count(&:spare?)
+          slots.each { |node| @nodes[node.pid] = node if node.pid }
         rescue Errno::ESRCH # it ended just now
           raise Failed, "the swarm has ended"
         end
@@ -67,7 +70,8 @@ module Skep
           return if id.nil? || pid.nil?
 
           case event["event"]
-          when "node_forked" then note(id, pid, "booting")
+          when "node_forked", "spare_stepped_in" then note(id, pid, "booting")
+          when "spare_ready" then note(id, pid, "spare")
           when "node_ready" then note(id, pid, "ready")
           when "node_died", "node_exited" then @nodes.delete(pid)
           end
@@ -77,15 +81,22 @@ module Skep
           nodes.select { |node| node.state == "ready" }
         end
 
-        # Those that work or will work.
-        def nodes = @nodes.values.reject { |node| node.id == "helper" }
+        # Those that work or will work in a node's slot.
+        def nodes = @nodes.values.select { |node| node.id.is_a?(Integer) }
 
-        # Returns true if a node that was stopped has been continued.
+        def waiting
+          @nodes.values.select { |node| node.spare? && node.state == "spare" }
+        end
+
+        # Returns true if each spare's slot has a process that waits.
+        def spares_complete? = waiting.map(&:id).uniq.size == @spares
+
+        # Returns true if a node or spare that was stopped has been continued.
         def continued?(pid)
           node = @nodes[pid]
           return false if node.nil? || !ours?(pid) || %w[T t Z X].include?(stat(pid)&.first)
 
-          node.state = "ready"
+          node.state = node.spare? ? "spare" : "ready"
           true
         end
 
