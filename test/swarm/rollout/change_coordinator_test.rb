@@ -69,6 +69,34 @@ class ChangeCoordinatorTest < Skep::TestCase
     assert_equal 1, @parts.node_pool.asked.size
   end
 
+  test "a change that a stop of the swarm interrupts is no error" do
+    levels = []
+    @parts.events.subscribe(:restart_failed, :refork_failed) { |event| levels << event.level }
+    restart
+    @supervisor.stopping = true
+    @parts.node_pool.settle(false)
+    assert_equal ["the swarm is stopping"], @ended
+    assert_equal [:restart_failed, "the swarm is stopping"], @published.last
+    assert_equal [:info], levels
+
+    @supervisor.stopping = false
+    restart(1)
+    @parts.node_pool.settle(false)
+    assert_equal %i[info error], levels
+  end
+
+  test "a refork whose mold ends at a stop of the swarm is no error" do
+    node = @parts.slots[0].node
+    reforked(node)
+    @supervisor.stopping = true
+    failed = nil
+    @parts.events.subscribe(:refork_failed) { |event| failed = event }
+    @parts.events.announce(:mold_exited, @mold, exit_status: "status unknown")
+    assert_equal [:info, "the swarm is stopping"], [failed.level, failed.facts[:error]]
+  ensure
+    [node.socket, *@parts.mold_pool.taken].compact.each(&:close)
+  end
+
   test "a change is refused while another one is under way" do
     2.times { restart }
     why = "a restart is under way: wait for its end"
@@ -111,6 +139,15 @@ class ChangeCoordinatorTest < Skep::TestCase
   end
 
   private
+
+  # Starts a refork of this node, which becomes a mold.
+  def reforked(node)
+    node.pidfd = Struct.new(:watchable?).new(true)
+    @changes.refork(node)
+    @parts.node_pool.asked.first.on_retire.call(node)
+    @parts.events.announce(:node_promoted, node, pidfd: nil)
+    @mold = @parts.mold_pool.molds.last
+  end
 
   def restart(*id) = @changes.restart(*id) { |why| @ended << why }
 

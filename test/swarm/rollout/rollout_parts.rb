@@ -13,9 +13,11 @@ class RolloutParts
     def event_facts = { mold: number }
   end
 
-  Node = Struct.new(:mold, :slot, :asked_at, :unhealthy_reports, :channel, :socket, :pid) do
+  Node = Struct.new(:mold, :slot, :asked_at, :unhealthy_reports, :channel, :socket, :pid,
+                    :pidfd) do
     def label = slot.label
     def live? = true
+    def ready? = true
     def node_memory = nil
     def event_facts = { node: label }
     def retire_to_mold(_number, socket) = self.socket = socket
@@ -79,11 +81,12 @@ class RolloutParts
 
   # Records the calls.
   class MoldPool
-    attr_reader :asked, :taken
+    attr_reader :asked, :taken, :molds
 
     def initialize
       @asked = []
       @taken = []
+      @molds = []
     end
 
     def start(candidate:) = Mold.new(1, true).tap { |mold| asked << [:start, candidate, mold] }
@@ -94,7 +97,9 @@ class RolloutParts
 
     def take(number, pid, _pidfd, channel)
       taken << channel
-      Mold.new(number, true).tap { asked << [:take, number, pid] }
+      asked << [:take, number, pid]
+      molds << Mold.new(number, true)
+      molds.last
     end
   end
 

@@ -14,6 +14,9 @@ module Skep
   class Swarm
     module Rollout
       class ChangeCoordinator
+        STOPPING = "the swarm is stopping"
+        private_constant :STOPPING
+
         def initialize(supervisor, mold_pool)
           @supervisor = supervisor
           @mold_pool = mold_pool
@@ -115,11 +118,15 @@ module Skep
           done&.call(why)
         end
 
+        # A stop ends every change. What the change says of that is a consequence.
         def over(name, why, began, done)
           @under_way = nil
+          stopping = why && @supervisor.stopping?
+          why = STOPPING if stopping
           duration = (OS.now - began).round(3)
+          level = stopping ? :info : :error
           events.publish(:"#{name}_finished", duration:) unless why
-          events.publish(:"#{name}_failed", level: :error, error: why, duration:) if why
+          events.publish(:"#{name}_failed", level:, error: why, duration:) if why
           done&.call(why)
         end
 
