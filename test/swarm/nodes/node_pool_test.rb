@@ -84,6 +84,15 @@ class NodePoolTest < Skep::TestCase
     assert_equal [0, 1, 0], @mold.forked.map(&:id)
   end
 
+  test "a successor that can't be forked fails the replacement, whose slot has the error" do
+    ready_nodes
+    replaced = nil
+    slot = @pool.slots.first
+    @pool.replace(slot, "restart") { |ok| replaced = ok }
+    @pool.fork_failed(@mold.forked.last.page_index, "EAGAIN")
+    assert_equal [false, "EAGAIN"], [replaced, slot.failure]
+  end
+
   test "new slots get the lowest free ids; an id is free once its node has exited" do
     nodes = ready_nodes
     @pool.remove(@pool.slots.first, "scale")

@@ -51,6 +51,16 @@ class SlotTest < Skep::TestCase
     assert_equal [old, :running, 0], [@slot.node, @slot.state, @slot.restarts]
   end
 
+  test "keeps the end of a successor as its failure, unless it has reported one" do
+    ready(launch)
+    @slot.replace(:replacement)
+    leave(launch.tap { |node| node.reason = "boot_timeout" }, Exit.new(nil, "KILL"))
+    assert_equal "the new process ended, SIGKILL (boot_timeout)", @slot.failure
+    @slot.failure = "no database"
+    leave(launch, Exit.new(3))
+    assert_equal "no database", @slot.failure
+  end
+
   test "is restarting from its process' death until that exit is recorded" do
     recorded = 0
     dead = ready(launch)
@@ -108,8 +118,8 @@ class SlotTest < Skep::TestCase
     node
   end
 
-  def leave(node)
-    node.ended(Exit.new(0))
-    @slot.leave(node, Exit.new(0), 3.0, within: 60.0)
+  def leave(node, exit = Exit.new(0))
+    node.ended(exit)
+    @slot.leave(node, exit, 3.0, within: 60.0)
   end
 end

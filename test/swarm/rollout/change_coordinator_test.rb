@@ -35,7 +35,10 @@ class ChangeCoordinatorTest < Skep::TestCase
     super
     @parts = RolloutParts.new(0, 0)
     @published = []
-    @parts.events.subscribe { |event| @published << [event.name, event.facts[:error]].compact }
+    @parts.events.subscribe do |event|
+      @published << [event.name, event.facts[:error]].compact
+      @hint = event.facts[:hint]
+    end
     @supervisor = Supervisor.new(**@parts.to_h.except(:mold_pool), running: true)
     @changes = Rollout::ChangeCoordinator.new(@supervisor, @parts.mold_pool)
     @ended = []
@@ -63,8 +66,10 @@ class ChangeCoordinatorTest < Skep::TestCase
   test "a restart that fails returns and publishes why, and another one may follow" do
     restart(1)
     @parts.node_pool.settle(false)
-    why = "node 1 could not be replaced, and keeps its process: try again"
-    assert_equal [[why], [:restart_failed, why]], [@ended, @published.last]
+    why = "node 1 could not be replaced, and keeps its process"
+    hint = "correct the cause and run `skep restart` again"
+    assert_equal [["#{why}; #{hint}"], [:restart_failed, why]], [@ended, @published.last]
+    assert_equal hint, @hint
     restart(1)
     assert_equal 1, @parts.node_pool.asked.size
   end

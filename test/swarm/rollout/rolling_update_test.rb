@@ -34,10 +34,12 @@ class RollingUpdateTest < Skep::TestCase
   test "fails at the first slot that can't be replaced" do
     update.start
     settle(true)
+    asked.first.slot.failure = "no database"
     settle(false)
     assert_empty asked
     assert_equal :failed, @update.state
-    assert_equal ["node 2 could not be replaced, and keeps its process: try again"], @ended
+    assert_equal ["node 2 could not be replaced, and keeps its process: no database"], @ended
+    assert_equal "correct the cause and run `skep restart` again", @hint
   end
 
   test "waits while another replacement of a slot is in progress" do
@@ -83,8 +85,10 @@ class RollingUpdateTest < Skep::TestCase
   def settle(succeeded) = @parts.node_pool.settle(succeeded)
 
   def update(**how)
-    @update = Skep::Swarm::Rollout::RollingUpdate.new("restart", **@parts.to_h, **how) do |why|
+    parts = { **@parts.to_h, **how }
+    @update = Skep::Swarm::Rollout::RollingUpdate.new("restart", **parts) do |why, hint|
       @ended << why
+      @hint = hint
     end
   end
 end
@@ -104,7 +108,10 @@ class ReloadTest < Skep::TestCase
       @published << [event.name, event.facts]
     end
     @reload = Skep::Swarm::Rollout::Reload.new(read(PLAIN), read: method(:read),
-                                               **@parts.to_h) { |why| @ended << why }
+                                               **@parts.to_h) do |why, hint|
+      @ended << why
+      @hint = hint
+    end
     @reload.start
     @mold = @parts.mold_pool.asked.shift.last
   end
@@ -125,6 +132,18 @@ class ReloadTest < Skep::TestCase
     assert_equal [[:code_adopted, { plain: PLAIN }]], @published
     settle(true)
     assert_equal [[nil], :done], [@ended, @reload.state]
+  end
+
+  test "names the nodes with the new and the old code if a later node can't be replaced" do
+    add_slots(2, 3)
+    loaded
+    mold_ready
+    2.times { settle(true) }
+    request.slot.failure = "no database"
+    settle(false)
+    assert_equal ["node 2 could not be replaced, and keeps its process: no database"], @ended
+    assert_equal "nodes 0, 1 run the new code, nodes 2, 3 run the old code: " \
+                 "correct the cause and run `skep reload` again", @hint
   end
 
   test "rolls back if the canary can't boot" do
@@ -197,6 +216,11 @@ class ReloadTest < Skep::TestCase
   end
 
   private
+
+  def add_slots(*ids)
+    @parts.slots.concat(ids.map { |id| RolloutParts::Slot.new(id, nil, false, id) })
+    @parts.slots.last(ids.size).each { |slot| slot.node = RolloutParts.node(@parts.old, slot) }
+  end
 
   def read(plain) = Config.new(plain["name"], plain["options"], tasks: plain["tasks"], events: [])
   def events = @parts.events

@@ -369,6 +369,7 @@ module Skep
           @events.publish(:fork_failed, slot, level: :error, error:, retry_in: FORK_RETRY)
           return check_drained if stopping?
 
+          slot.failure = error
           @replacements.failed(slot) if slot.replacement
           @boots.later(slot, FORK_RETRY) unless slot.live?
           @boots.start_next # what waits for its turn to boot

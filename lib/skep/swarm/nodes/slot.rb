@@ -57,7 +57,7 @@ module Skep
         attr_reader :last_reason
         attr_accessor :refusal # why its last process said that it can't begin
         attr_accessor :refusal_code # the exit code of a first boot that it ends
-        attr_accessor :failure # what its last process failed with
+        attr_accessor :failure # what its last process, or its successor, failed with
         attr_writer :looping
         attr_accessor :last_hang # what was found out about its last hung node
         attr_accessor :wait_timer
@@ -144,7 +144,7 @@ module Skep
 
         # A process has ended; exit is nil if it lives on as something else.
         def leave(node, exit, now, within:)
-          return successor_exited(node, now, within) if node == @successor
+          return successor_exited(node, exit, now, within) if node == @successor
 
           @causes.ended(node, exit)
           remember(node, exit) if exit
@@ -199,9 +199,14 @@ module Skep
         private
 
         # A successor that was launched early is the slot's next process: its death counts.
-        def successor_exited(node, now, within)
+        def successor_exited(node, exit, now, within)
+          @failure ||= ended(node, exit) if exit && node.pid
           died(node.kind_of_death, now, within) if restarting? && !node.retired?
           lose_successor
+        end
+
+        def ended(node, exit)
+          "the new process ended, #{exit}#{" (#{node.reason})" if node.reason}"
         end
 
         def lose_successor

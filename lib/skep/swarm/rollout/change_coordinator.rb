@@ -110,7 +110,7 @@ module Skep
           @under_way = name
           events.publish(:"#{name}_started")
           began = OS.now
-          yield(->(failure) { over(name, failure, began, done) }).start
+          yield(->(failure, hint = nil) { over(name, failure, hint, began, done) }).start
         end
 
         def refuse(name, why, done)
@@ -118,16 +118,21 @@ module Skep
           done&.call(why)
         end
 
-        # A stop ends every change. What the change says of that is a consequence.
-        def over(name, why, began, done)
+        def over(name, failure, hint, began, done)
           @under_way = nil
-          stopping = why && @supervisor.stopping?
-          why = STOPPING if stopping
           duration = (OS.now - began).round(3)
-          level = stopping ? :info : :error
-          events.publish(:"#{name}_finished", duration:) unless why
-          events.publish(:"#{name}_failed", level:, error: why, duration:) if why
-          done&.call(why)
+          return failed(name, failure, hint, duration, done) if failure
+
+          events.publish(:"#{name}_finished", duration:)
+          done&.call(nil)
+        end
+
+        # A stop ends every change. What the change says of that is a consequence.
+        def failed(name, error, hint, duration, done)
+          level = :error
+          level, error, hint = :info, STOPPING, nil if @supervisor.stopping?
+          events.publish(:"#{name}_failed", level:, error:, hint:, duration:)
+          done&.call([error, hint].compact.join("; "))
         end
 
         # Adds nodes to a running swarm, or removes some.

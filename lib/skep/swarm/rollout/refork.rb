@@ -3,7 +3,7 @@
 # A mold made from a warm node: it ends its work and becomes a mold, so that what is warm (caches,
 # inline caches, compiled code) is shared by the nodes forked from it.
 #
-#   Refork.new(node, **parts) { |why| … }.start   # nil: done; else a sentence
+#   Refork.new(node, **parts) { |why, _| … }.start   # nil: done; else a sentence
 #
 # The node's slot has a successor by then. Connections, threads and native clients can't be carried
 # across a fork: a node that has any is unfit, says why and exits. The canary must be well a second
@@ -34,6 +34,9 @@ module Skep
         end
 
         private
+
+        # The code is the same in all molds.
+        def hint = nil
 
         # In place of a stop.
         def become_mold(node)

@@ -4,8 +4,8 @@
 # goes. Where they are to come from a new mold, one node of it shows first whether it works: the
 # canary.
 #
-#   RollingUpdate.new("restart", **parts) { |why| … }.start   # why: nil, or what has failed
-#   RollingUpdate.new("restart", **parts, slots:) { … }.start # these slots only
+#   RollingUpdate.new("restart", **parts) { |why, hint| … }.start   # why: nil, or what has failed
+#   RollingUpdate.new("restart", **parts, slots:) { … }.start       # these slots only
 #
 # A restart has no new mold. Where the mold comes from, and how its canary is judged, is up to a
 # Reload and a Refork.
@@ -33,7 +33,8 @@ module Skep
           done: {}, failed: {}, rolled_back: {}
         }.freeze
         MOLD_FACTS = %i[mold_loaded mold_load_rejected mold_ready mold_exited].freeze
-        private_constant :MOLD_FACTS
+        NAMED = 20 # nodes in a sentence
+        private_constant :MOLD_FACTS, :NAMED
 
         attr_reader :mold # the new one
 
@@ -186,13 +187,26 @@ module Skep
 
         def give_up(slot)
           change(:give_up)
-          @done.call("node #{slot.label} could not be replaced, and keeps its process: try again")
+          error = "#{names([slot])} could not be replaced, and keeps its process"
+          @done.call([error, slot.failure].compact.join(": "), hint)
+        end
+
+        # Returns what to do after a failure halfway; nil for nothing.
+        def hint = "correct the cause and run `skep restart` again"
+
+        # Returns "nodes 0, 2 and spare 0" for these slots, and no more than NAMED ids.
+        def names(slots)
+          ids, others = slots.map(&:label).partition { |label| label.is_a?(Integer) }
+          shown = ids.sort.first(NAMED).join(", ")
+          shown << ", …" if ids.size > NAMED
+          nodes = "#{ids.one? ? "node" : "nodes"} #{shown}" if ids.any?
+          [*nodes, *others].join(" and ")
         end
       end
 
       # New code beside the old: a new mold loads the swarm's file as it is now.
       #
-      #   Reload.new(config, read:, **parts) { |why| … }.start   # nil: done; else a sentence
+      #   Reload.new(config, read:, **parts) { |why, hint| … }.start   # nil: done; else a sentence
       #
       # What the file says of the swarm itself (nodes, timeouts) doesn't change: `reload_ignored`
       # names the options that differ. The events that its blocks subscribe to do (Molds::Mold#events).
@@ -225,6 +239,15 @@ module Skep
         end
 
         def adopted = @events.announce(:code_adopted, @mold, plain: @plain)
+
+        # Both versions of the code run side by side until the next reload.
+        def hint
+          new, old = @node_pool.all.select(&:live?).partition { |slot| renewed?(slot) }
+          code = { "new" => new, "old" => old }.filter_map do |version, slots|
+            "#{names(slots)} #{slots.one? ? "runs" : "run"} the #{version} code" if slots.any?
+          end
+          "#{code.join(", ")}: correct the cause and run `skep reload` again"
+        end
 
         # Returns why this swarm's processes can't run the new file, or nil.
         def unlike(new)
