@@ -6,9 +6,9 @@ require "rdkafka"
 require "skep/kafka/testing"
 
 # `offsets: :database`: handlers may do only what a transaction allows, and the database's offsets
-# override Kafka's. A database restored from a backup gets the missing messages again, and so does one
-# that loses its last transactions while nodes work (a failover). A topic that was deleted and created
-# again is read from its beginning.
+# override Kafka's. A database restored from a backup gets the missing messages again, and so does
+# one that loses its last transactions while nodes work (a failover). A topic that was deleted and
+# created again is read from its beginning.
 class DatabaseOffsetsCount < ExampleScenario
   SOURCE = { group: "rows", topics: "orders", offsets: :database }.freeze
 
