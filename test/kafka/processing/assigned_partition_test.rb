@@ -51,6 +51,20 @@ module Skep
         assert_equal [0, 1], scheduler.next_item(wait: false).batch.map(&:offset)
       end
 
+      test "a failure of a message alone counts, though its partition is revoked meanwhile" do
+        partition = partition(**ORDERS["by key"])
+        @scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
+        @scheduler.add(partition)
+        put("a")
+        item = @scheduler.next_item(wait: false)
+        leaving = @scheduler.ask_back([partition.key])
+        item.failed(0)
+        item.back_off(60)
+        @scheduler.release(item)
+        offset, _, text = @scheduler.take_back(leaving).first.drop(2)
+        assert_equal 1, Processing::CommitMetadata.read(text, offset).failures.fetch(0).count
+      end
+
       test "commits no position while a seek is in progress" do
         @scheduler = scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
         committable = nil

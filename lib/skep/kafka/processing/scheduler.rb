@@ -113,17 +113,17 @@ module Skep
           end
         end
 
-        # Call this once for each item of next_item, except after submit_keys. A work item with
-        # retry_at is in backoff from here on.
+        # Call this once for each item of next_item, except after submit_keys. Its backoff begins.
         def release(item)
           @lock.synchronize do
             partition = item.partition
             next end_reading(partition) if item.needs_keys?
 
             partition.item_released
+            parts = item.parts.each { |part| partition.failed(part) if part.retry_at }
             next forget_revoked(partition) if partition.revoked
 
-            item.parts.each { |part| put_back(part) }
+            parts.each { |part| put_back(part) }
             probe_soon(partition)
             make_ready_if_needed(partition)
           end
