@@ -6,7 +6,9 @@ require "tmpdir"
 # Sources that process messages of different keys concurrently, those of each key in order.
 class KafkaKeyedTest < KafkaCase
   KEYED = { ordered_by: :key, threads: 4 }.freeze
-  private_constant :KEYED
+  OFFSET_FETCH = 9
+  NOT_COORDINATOR = 16
+  private_constant :KEYED, :OFFSET_FETCH, :NOT_COORDINATOR
 
   def setup
     super
@@ -55,6 +57,26 @@ class KafkaKeyedTest < KafkaCase
     assert_equal (0...300).reject { |n| n % 30 == 3 }, @seen.sort
     assert_equal [3], named(events, "handler_failed").map { |facts| facts[:offset] }
     assert_equal 3, committed
+  end
+
+  test "what is done beyond the offset is left out, though the coordinator moves meanwhile" do
+    feed("orders", [%w[bad 0], *(1...30).map { |n| ["k#{n}", n.to_s] }])
+    seen = []
+    2.times do |time|
+      @broker.fail_next(OFFSET_FETCH, *[NOT_COORDINATOR] * 3) if time == 1
+      play({ **KEYED, retry_backoff: 0.3, max_messages: 50 }) do |batch, node|
+        batch.each do |message|
+          raise "never" if message.key == "bad"
+
+          batch.mark(message)
+          @lock.synchronize { seen << message.payload.to_i }
+        end
+      ensure
+        @lock.synchronize { node.stop! if time == 1 || seen.size == 29 }
+      end
+    end
+
+    assert_equal (1...30).to_a, seen.sort
   end
 
   test "a failing key doesn't delay a key whose messages are all marked" do

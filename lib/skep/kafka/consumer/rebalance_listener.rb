@@ -151,13 +151,26 @@ module Skep
         # assignment goes to librdkafka without offsets: it would take given ones for positions, not
         # for committed offsets, and might not commit lower ones later.
         def add(keys)
-          committed = @consumer.commits(keys, COMMITTED_SECONDS).to_h
+          committed = commits(keys)
           keys.each do |key|
             new = partition(key)
             offset, epoch, metadata = *committed[key]
             new.reader.begin_at(offset, epoch)
             Processing::CommitMetadata.read(metadata, offset)&.then { |one| new.restore(one) }
             add_partition(new)
+          end
+        end
+
+        # Asks again while the group's coordinator doesn't answer: without its metadata all beyond
+        # the offset is processed again. librdkafka reads nothing before that answer either.
+        def commits(keys)
+          deadline = OS.now + [@lease.limit / 2, COMMITTED_SECONDS].max
+          Kernel.loop do
+            seconds = (deadline - OS.now).clamp(0.1, COMMITTED_SECONDS)
+            found = @consumer.commits(keys, seconds)
+            return found.to_h if found || OS.now > deadline || @node.stopping? || @consumer.lost?
+
+            @pause.pop(timeout: RETRY_SECONDS)
           end
         end
 
