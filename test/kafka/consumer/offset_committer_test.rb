@@ -106,10 +106,10 @@ module Skep
         done = (38..48).select { |offset| found.done?(offset) }
 
         assert_equal [41, 43, 44], done
-        assert_equal [false, true, true, false], ([39, 40, 47, 48].map { |at| found.about?(at, 0) })
+        assert_equal [false, true, true, false], ([39, 40, 44, 45].map { |at| found.about?(at, 0) })
         refute found.about?(40, 1)
         assert_equal ["01011", "11", ""],
-                     ([12, 43, 90].map { |offset| found.done_from(offset).sub(/0+\z/, "") })
+                     ([12, 43, 90].map { |offset| found.done_from(offset) })
       end
 
       test "says how often messages have failed alone, and for how long" do

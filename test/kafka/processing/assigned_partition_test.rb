@@ -202,6 +202,20 @@ module Skep
         assert_equal [0, 1, 2], processed(partition)
       end
 
+      test "a higher leader epoch of messages behind what is done concerns only these" do
+        leave_done_beyond
+        partition = restored
+        queue, at = @queue, 0
+        queue.define_singleton_method(:read) { |limit| super(limit).tap { |all| at += all.last } }
+        queue.define_singleton_method(:position) { at }
+        queue.define_singleton_method(:leader_epoch) { at > 3 ? 9 : 0 }
+        partition.reader.begin_at(0)
+        partition.restore(metadata(@former))
+        put_again
+        put("c", "d")
+        assert_equal [0, 1, 3, 4], processed(partition)
+      end
+
       test "what isn't left out because of its epoch isn't committed as done either" do
         leave_done_beyond
         partition = restored

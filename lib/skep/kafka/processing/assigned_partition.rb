@@ -84,7 +84,7 @@ module Skep
           @more ||= @data_available
           @data_available = false
           @errors = []
-          @room = [@order.room, @limit].min unless gathering?
+          @room = @beyond.room(@reader.next_offset, [@order.room, @limit].min) unless gathering?
           true
         end
 

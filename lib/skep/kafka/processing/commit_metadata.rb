@@ -86,6 +86,9 @@ module Skep
         # The digits from that offset on.
         def done_from(offset) = @done[[offset - @offset, 0].max..] || ""
 
+        # How many offsets `done` covers from that one on; not positive: none.
+        def left(offset) = @offset + @done.size - offset
+
         # Returns false if it says nothing of messages from that offset on, or of this log: one that
         # begins before it, or has a higher epoch, may have other messages.
         def about?(offset, epoch)
@@ -94,8 +97,10 @@ module Skep
 
         private
 
+        # Whole bytes: the last one may have zeros that were no digits.
         def digits(text)
-          Zlib.inflate(text.unpack1("m0")).unpack1("b*")[0, OFFSETS]
+          digits = Zlib.inflate(text.unpack1("m0")).unpack1("b*")[0, OFFSETS]
+          digits[..(digits.rindex("1") || -1)]
         end
       end
     end

@@ -277,6 +277,13 @@ module Skep
           @failures[item.batch.first_offset] = item.failures
         end
 
+        # The most messages to read at once, `most` or fewer. A read knows only the leader epoch of
+        # its last message: it ends where `done` does, as later messages may have a higher one.
+        def room(offset, most)
+          left = offset && @former ? @former.left(offset) : 0
+          left.positive? ? [left, most].min : most
+        end
+
         # Returns the messages that the last owner hasn't done.
         def without_done(messages)
           former = @former or return messages
