@@ -11,7 +11,9 @@ module Skep
                       "session.timeout.ms": 6_000 }.freeze
       OFFSET_COMMIT = 8
       METADATA_TOO_LARGE = 12
-      private_constant :COOPERATIVE, :OFFSET_COMMIT, :METADATA_TOO_LARGE
+      INVALID_COMMIT_OFFSET_SIZE = 28
+      private_constant :COOPERATIVE, :OFFSET_COMMIT, :METADATA_TOO_LARGE,
+                       :INVALID_COMMIT_OFFSET_SIZE
 
       def teardown
         @consumer&.close
@@ -50,6 +52,15 @@ module Skep
         assert_equal [5, nil], committed(0)
         assert_equal 0, consumer.commit([["orders", 0, 6, nil, "little"]], 10)
         assert_equal [6, nil], committed(0)
+      end
+
+      test "a commit of many partitions is several requests" do
+        broker(orders: 250)
+        @broker.fail_next(OFFSET_COMMIT, INVALID_COMMIT_OFFSET_SIZE)
+        all = Array.new(250) { |number| ["orders", number, 5] }
+        assert_equal INVALID_COMMIT_OFFSET_SIZE, consumer.commit(all, 10)
+        found = consumer.commits(all.map { |entry| entry.first(2) }, 10)
+        assert_equal (100...250).to_a, found.keys.map(&:last)
       end
 
       test "seek raises if librdkafka rejects the seek of a partition" do

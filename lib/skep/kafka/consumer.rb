@@ -2,7 +2,7 @@
 
 # A librdkafka consumer that is a member of a consumer group: subscribes, assigns partitions, stores
 # and commits offsets, and leaves the group. FetchWait (below) lets brokers answer sooner while a
-# partition is far behind; OffsetCommitter (below) commits offsets with metadata.
+# partition is far behind.
 #
 # Consumer decides nothing. Consumer::GroupMember subscribes, RebalanceListener accepts assignments
 # and revocations, and EventLoop leaves the group. Processing::Scheduler stores the offsets of done
@@ -21,7 +21,9 @@ module Skep
 
       MEMBERSHIP_POLL = 0.05 # seconds; librdkafka sends no event when it has joined or left
       SEEK_SECONDS = 5.0
-      private_constant :MEMBERSHIP_POLL, :SEEK_SECONDS
+      # A broker stores a commit as one record batch, of 1 MiB at most, and else refuses all of it.
+      REQUEST_PARTITIONS = 100
+      private_constant :MEMBERSHIP_POLL, :SEEK_SECONDS, :REQUEST_PARTITIONS
 
       attr_reader :fetch_wait # nil where the settings say how long
 
@@ -113,20 +115,11 @@ module Skep
       # Commits these offsets, with leader epochs and metadata where they are given, and waits for
       # the answer. Returns an error code; 0 is success.
       def commit(offsets, seconds)
-        return 0 if offsets.empty?
-
-        answers = queue
-        code = request_commit(offsets, answers)
-        return code unless code.zero?
-
-        refused = false
-        code = answers.wait(seconds) do |event|
-          refused = forgo_metadata(event)
-          event.code
+        deadline = OS.now + seconds
+        codes = offsets.each_slice(REQUEST_PARTITIONS).map do |some|
+          commit_some(some, [deadline - OS.now, 0].max)
         end
-        refused ? commit(offsets, seconds) : code || Librdkafka::ErrorCode::TIMED_OUT
-      ensure
-        answers&.close
+        codes.find(&:nonzero?) || 0
       end
 
       # Before an unassignment, when nothing more is done: librdkafka commits stored offsets then,
@@ -142,7 +135,9 @@ module Skep
 
       # As `commit`, without waiting. The answer is an event of `control`, like that of librdkafka's
       # own commits.
-      def commit_later(offsets) = request_commit(offsets, control)
+      def commit_later(offsets)
+        offsets.each_slice(REQUEST_PARTITIONS) { |some| request_commit(some, control) }
+      end
 
       # Commits have no metadata any more after the answer of a broker that accepts less of it than
       # others do (offset.metadata.max.bytes). Returns true for that answer.
@@ -205,6 +200,21 @@ module Skep
       end
 
       private
+
+      def commit_some(offsets, seconds)
+        answers = queue
+        code = request_commit(offsets, answers)
+        return code unless code.zero?
+
+        refused = false
+        code = answers.wait(seconds) do |event|
+          refused = forgo_metadata(event)
+          event.code
+        end
+        refused ? commit_some(offsets, seconds) : code || Librdkafka::ErrorCode::TIMED_OUT
+      ensure
+        answers&.close
+      end
 
       def request_commit(offsets, answers)
         offsets = offsets.map { |entry| entry.first(4) } if @without_metadata
@@ -319,78 +329,6 @@ module Skep
         def write(milliseconds)
           Librdkafka::Bindings.with_error_buffer do |buffer, size|
             Librdkafka::Bindings.conf_set(@conf, NAME, milliseconds.to_s, buffer, size)
-          end
-        end
-      end
-
-      # Commits offsets with metadata (Processing::CommitMetadata): by key every commit_interval, in
-      # place of librdkafka; in order of the partition once, half a second after a failure, and
-      # librdkafka's next commit replaces it. Commits for which skep waits have the metadata, too.
-      #
-      #   committer = OffsetCommitter.new(consumer, interval: 5.0, by_key: true)
-      #   committer.done(partition)      # a worker's batch is done
-      #   committer.failed(partition)    # a batch of one message has failed
-      #   committer.io; committer.seconds_left; committer.look(scheduler)   # for the event loop
-      #   committer.answered(list.to_a)  # of a commit for which nothing waits, by partition
-      class OffsetCommitter
-        FAILURE_SECONDS = 0.5
-        private_constant :FAILURE_SECONDS
-
-        def initialize(consumer, interval:, by_key:)
-          @consumer, @interval, @by_key = consumer, interval, by_key
-          @lock = Mutex.new
-          @wakeup_pipe = Librdkafka::WakeupPipe.new
-          @changed = {}.compare_by_identity
-          @sent = {} # by topic and number
-        end
-
-        def done(partition) = @by_key && change(partition, @interval)
-        def failed(partition) = change(partition, [FAILURE_SECONDS, @interval].min)
-        def io = @wakeup_pipe.io
-
-        # Returns the time until `look` must be called; nil without anything to commit.
-        def seconds_left = @lock.synchronize { @due && [@due - OS.now, 0].max }
-
-        # Commits what is due, without waiting for the answer.
-        def look(scheduler)
-          @wakeup_pipe.drain
-          partitions = take_due&.reject(&:revoked) or return
-          partitions.each { |partition| @sent[partition.key] = partition }
-          scheduler.certain(partitions) do |entries| # a seek commits after this, or before
-            @consumer.commit_later(entries) if entries.any?
-          end
-        end
-
-        # What wasn't committed is committed once more, after the interval.
-        def answered(entries)
-          entries.each do |topic, number, _, code|
-            partition = @sent.delete([topic, number])
-            next if partition.nil? || partition.revoked || code.zero?
-
-            change(partition, @interval)
-          end
-        end
-
-        def close = @wakeup_pipe.close
-        def inspect = "#<Skep::Kafka::Consumer::OffsetCommitter every #{@interval} s>"
-
-        private
-
-        def change(partition, seconds)
-          earlier = @lock.synchronize do
-            @changed[partition] = true
-            due = OS.now + seconds
-            @due = due if @due.nil? || due < @due - FAILURE_SECONDS
-          end
-          @wakeup_pipe.wake if earlier
-        end
-
-        def take_due
-          @lock.synchronize do
-            next unless @due && @due <= OS.now
-
-            @due = nil
-            @changed.keys.tap { @changed.clear }
           end
         end
       end
