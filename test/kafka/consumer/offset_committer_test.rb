@@ -55,6 +55,13 @@ module Skep
         assert_operator @committer.seconds_left, :<, 1
       end
 
+      test "commits a failure within half a second, though another commit is due soon" do
+        committer(interval: 0.9)
+        @committer.done(@partition)
+        @committer.failed(@partition)
+        assert_operator @committer.seconds_left, :<=, 0.5
+      end
+
       test "leaves what is done in the order of the partition to librdkafka" do
         committer(interval: 0, by_key: false)
         @committer.done(@partition)

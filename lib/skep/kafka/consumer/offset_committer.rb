@@ -60,7 +60,7 @@ module Skep
           earlier = @lock.synchronize do
             @changed[partition] = true
             due = OS.now + seconds
-            @due = due if @due.nil? || due < @due - FAILURE_SECONDS
+            @due = due if @due.nil? || due < @due
           end
           @wakeup_pipe.wake if earlier
         end
