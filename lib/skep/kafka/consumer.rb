@@ -2,7 +2,7 @@
 
 # A librdkafka consumer that is a member of a consumer group: subscribes, assigns partitions, stores
 # and commits offsets, and leaves the group. FetchWait (below) lets brokers answer sooner while a
-# partition is far behind.
+# partition is far behind; OffsetCommitter (below) commits offsets with metadata.
 #
 # Consumer decides nothing. Consumer::GroupMember subscribes, RebalanceListener accepts assignments
 # and revocations, and EventLoop leaves the group. Processing::Scheduler stores the offsets of done
@@ -21,8 +21,7 @@ module Skep
 
       MEMBERSHIP_POLL = 0.05 # seconds; librdkafka sends no event when it has joined or left
       SEEK_SECONDS = 5.0
-      # A broker stores a commit as one record batch, of 1 MiB at most, and else refuses all of it.
-      REQUEST_PARTITIONS = 100
+      REQUEST_PARTITIONS = 100 # a broker stores a commit as one record batch, of 1 MiB at most
       private_constant :MEMBERSHIP_POLL, :SEEK_SECONDS, :REQUEST_PARTITIONS
 
       attr_reader :fetch_wait # nil where the settings say how long
@@ -75,7 +74,7 @@ module Skep
       end
 
       # Stores the offset for the next automatic commit. Returns false for a partition that isn't
-      # assigned any more. epoch: the leader epoch of the message before the offset, if known.
+      # assigned any more. offset: nil for none. epoch: of the message before the offset, if known.
       def store(topic, number, offset, epoch = nil)
         Librdkafka::TopicPartitionList.make([[topic, number, offset, epoch]]) do |list|
           Librdkafka::Bindings.offsets_store(handle, list.pointer).zero?
@@ -189,15 +188,8 @@ module Skep
         closed
       end
 
-      def close
-        super
-        @fetch_wait&.close
-      end
-
-      def abandon
-        super
-        @fetch_wait&.close
-      end
+      def close = super.tap { @fetch_wait&.close }
+      def abandon = super.tap { @fetch_wait&.close }
 
       private
 
@@ -223,8 +215,7 @@ module Skep
         end
       end
 
-      # Returns true while the group knows this member: librdkafka has a member id from the answer
-      # to its JoinGroup until it leaves.
+      # Returns true from the answer to its JoinGroup until it leaves: librdkafka has a member id.
       def member?
         id = Librdkafka::Bindings.memberid(handle)
         !id.null? && !id.read_string.empty?
@@ -329,6 +320,78 @@ module Skep
         def write(milliseconds)
           Librdkafka::Bindings.with_error_buffer do |buffer, size|
             Librdkafka::Bindings.conf_set(@conf, NAME, milliseconds.to_s, buffer, size)
+          end
+        end
+      end
+
+      # Commits offsets with metadata (Processing::CommitMetadata): by key every commit_interval, in
+      # place of librdkafka; in order of the partition once, half a second after a failure, and
+      # librdkafka's next commit replaces it. Commits for which skep waits have the metadata, too.
+      #
+      #   committer = OffsetCommitter.new(consumer, interval: 5.0, by_key: true)
+      #   committer.done(partition)      # a worker's batch is done
+      #   committer.failed(partition)    # a batch of one message has failed
+      #   committer.io; committer.seconds_left; committer.look(scheduler)   # for the event loop
+      #   committer.answered(list.to_a)  # of a commit for which nothing waits, by partition
+      class OffsetCommitter
+        FAILURE_SECONDS = 0.5
+        private_constant :FAILURE_SECONDS
+
+        def initialize(consumer, interval:, by_key:)
+          @consumer, @interval, @by_key = consumer, interval, by_key
+          @lock = Mutex.new
+          @wakeup_pipe = Librdkafka::WakeupPipe.new
+          @changed = {}.compare_by_identity
+          @sent = {} # by topic and number
+        end
+
+        def done(partition) = @by_key && change(partition, @interval)
+        def failed(partition) = change(partition, [FAILURE_SECONDS, @interval].min)
+        def io = @wakeup_pipe.io
+
+        # Returns the time until `look` must be called; nil without anything to commit.
+        def seconds_left = @lock.synchronize { @due && [@due - OS.now, 0].max }
+
+        # Commits what is due, without waiting for the answer.
+        def look(scheduler)
+          @wakeup_pipe.drain
+          partitions = take_due&.reject(&:revoked) or return
+          partitions.each { |partition| @sent[partition.key] = partition }
+          scheduler.certain(partitions) do |entries| # a seek commits after this, or before
+            @consumer.commit_later(entries) if entries.any?
+          end
+        end
+
+        # What wasn't committed is committed once more, after the interval.
+        def answered(entries)
+          entries.each do |topic, number, _, code|
+            partition = @sent.delete([topic, number])
+            next if partition.nil? || partition.revoked || code.zero?
+
+            change(partition, @interval)
+          end
+        end
+
+        def close = @wakeup_pipe.close
+        def inspect = "#<Skep::Kafka::Consumer::OffsetCommitter every #{@interval} s>"
+
+        private
+
+        def change(partition, seconds)
+          earlier = @lock.synchronize do
+            @changed[partition] = true
+            due = OS.now + seconds
+            @due = due if @due.nil? || due < @due
+          end
+          @wakeup_pipe.wake if earlier
+        end
+
+        def take_due
+          @lock.synchronize do
+            next unless @due && @due <= OS.now
+
+            @due = nil
+            @changed.keys.tap { @changed.clear }
           end
         end
       end

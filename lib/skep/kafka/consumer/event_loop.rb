@@ -60,7 +60,7 @@ module Skep
           @rebalance_listener = RebalanceListener.new(
             options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
             broker_outage: @broker_outage, leave_policy: @leave_policy,
-            fetch_errors: @fetch_errors
+            fetch_errors: @fetch_errors, topic_recreation: @topic_recreation
           )
           @wake, @waker = OS.pipe
         end
@@ -118,8 +118,8 @@ module Skep
         # No worker is left: what is done doesn't change any more.
         def commit_early
           seconds = [COMMIT_SECONDS, *@node.time_left&./(3)].min
-          @early_code = @node.busy(for: seconds + 1) do
-            @consumer.commit(@scheduler.done, seconds)
+          @early_code = @node.busy(for: seconds + 2) do
+            @consumer.commit(@rebalance_listener.last_offsets(@scheduler.done), seconds)
           end
         end
 
@@ -286,6 +286,7 @@ module Skep
       #   topic_recreation.query(["orders"])  # at an assignment and after each commit; doesn't wait
       #   topic_recreation.io                  # readable when there is an answer
       #   topic_recreation.recreated           # => ["orders"]
+      #   topic_recreation.replaced(["orders"])   # => ["orders"]; waits for an answer
       #   topic_recreation.close
       #
       # It asks after commits because there is no other sign: the partitions of a topic that is
@@ -296,7 +297,8 @@ module Skep
       # broker before Kafka 2.8, also in a cluster that is being upgraded.
       class TopicRecreation
         ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
-        private_constant :ZERO
+        SECONDS = 1.0
+        private_constant :ZERO, :SECONDS
 
         def initialize(consumer)
           @consumer = consumer
@@ -324,6 +326,22 @@ module Skep
           confirmed = compare(answer.reject { |_, id| id == ZERO })
           query(@unconfirmed.keys)
           confirmed
+        end
+
+        # Asks for those of these topics whose id is known, and returns those that have another one
+        # now. Returns none without an answer within SECONDS.
+        def replaced(topics)
+          known = topics.select { |topic| @ids.key?(topic) }
+          return [] if known.empty?
+
+          answers = @consumer.queue
+          Librdkafka::AdminRequests.describe_topics(
+            @consumer, answers, known, Librdkafka::AdminRequests::NO_TIMEOUT
+          )
+          ids = answers.wait(SECONDS) { |event| Librdkafka::AdminRequests.topic_ids_in(event) }
+          known.select { |topic| ![nil, ZERO, @ids[topic]].include?(ids&.fetch(topic, nil)) }
+        ensure
+          answers&.close
         end
 
         # Sends no further request.

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Hands assigned partitions to the scheduler, and takes revoked ones back: waits for their handlers
-# and commits what is done. Calls the user's callbacks (AssignmentCallbacks). Called by the event
-# loop.
+# and commits what is done. Calls the user's callbacks (AssignmentCallbacks, below). Called by
+# the event loop.
 #
 #   listener.partitions_assigned(list)
 #   listener.partitions_revoked(list)    # revoked, or lost already
@@ -24,15 +24,16 @@ module Skep
         COMMIT_SECONDS = 5.0
         RETRY_SECONDS = 0.25
         COMMITTED_SECONDS = 2.0
+        RESET_SECONDS = 1.0
         private_constant :QUICK_SECONDS, :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS,
-                         :COMMITTED_SECONDS
+                         :COMMITTED_SECONDS, :RESET_SECONDS
 
         def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
-                       broker_outage:, leave_policy:, fetch_errors:)
+                       broker_outage:, leave_policy:, fetch_errors:, topic_recreation:)
           @options, @node, @report = options, node, report
           @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
           @broker_outage, @leave_policy = broker_outage, leave_policy
-          @fetch_errors = fetch_errors
+          @fetch_errors, @topic_recreation = fetch_errors, topic_recreation
           @callbacks = AssignmentCallbacks.for(options, node, report)
           @last_id = 0
           @pause = Threads::Inbox.new # stays empty: only its timeout is used
@@ -77,7 +78,7 @@ module Skep
         # What is done was committed before.
         def partitions_released(list)
           held = @scheduler.keys
-          done = revoke(held)
+          done = last_offsets(revoke(held))
           @consumer.store_metadata(done) unless @options.transactional
           @consumer.unassign(list)
           report_rebalance("revoked", held)
@@ -92,7 +93,7 @@ module Skep
 
         # Takes all partitions back without waiting for handlers, and commits what is done.
         def abandon
-          done = revoke(@scheduler.keys)
+          done = last_offsets(revoke(@scheduler.keys))
           committed(@consumer.commit(done, COMMIT_SECONDS))
           @consumer.store_metadata(done) unless @options.transactional
         end
@@ -113,13 +114,23 @@ module Skep
             new.seek(place)
             add_partition(new)
           end
-          @report.event(:kafka_topic_recreated, level: :error, error: RECREATED, hint: RESET,
-                                             partitions: Librdkafka::TopicPartitionList.by_topic(keys))
+          report_recreated(keys, RESET)
+        end
+
+        # Returns what to commit as the last offsets of an assignment. Of a topic that was deleted
+        # and created again it is where the next owner begins with the new topic: the group may have
+        # the old offset already.
+        def last_offsets(done)
+          topics = done.map(&:first).uniq
+          replaced = @broker_outage.suspected? ? [] : @topic_recreation.replaced(topics)
+          old, kept = done.partition { |topic, *| replaced.include?(topic) }
+          old.any? ? kept + reset(old.map { |entry| entry.first(2) }) : kept
         end
 
         RECREATED = "the topic was deleted and created again"
         RESET = "skep reads it from where auto.offset.reset says"
-        private_constant :RECREATED, :RESET
+        UNREAD = "The next assignment reads it from where auto.offset.reset says"
+        private_constant :RECREATED, :RESET, :UNREAD
 
         # Commits what is done of the assigned partitions, before new ones come and after an outage.
         # Returns true if an offset was committed: the group knows this member then.
@@ -130,7 +141,8 @@ module Skep
 
         # Waits for the answer until the deadline, but a second at least.
         def try_commit(deadline)
-          @consumer.commit(@scheduler.certain, (deadline - OS.now).clamp(1.0, COMMIT_SECONDS))
+          done = last_offsets(@scheduler.certain)
+          @consumer.commit(done, (deadline - OS.now).clamp(1.0, COMMIT_SECONDS))
         end
 
         # Returns true if the code is that of a successful commit; reports any other.
@@ -236,6 +248,7 @@ module Skep
 
         # Commits what is done of partitions that are about to be unassigned.
         def give_up(done, deadline)
+          done = last_offsets(done)
           committed(commit_while_away(done, deadline))
           @consumer.store_metadata(done) unless @options.transactional
         end
@@ -276,12 +289,77 @@ module Skep
           offset
         end
 
+        # librdkafka would commit the stored offset when the partition is unassigned.
+        def reset(keys)
+          report_recreated(keys, UNREAD) unless @reset == keys
+          @reset = keys
+          keys.filter_map do |key|
+            offset = @consumer.find(key, @options.settings.reset_place, RESET_SECONDS)
+            @consumer.store(*key, offset)
+            [*key, offset]
+          rescue LibrdkafkaError # no answer: the group may not have the old offset
+            @consumer.store(*key, nil) && nil
+          end
+        end
+
+        def report_recreated(keys, hint)
+          partitions = Librdkafka::TopicPartitionList.by_topic(keys)
+          @report.event(:kafka_topic_recreated, level: :error, error: RECREATED, hint:, partitions:)
+        end
+
         def report_rebalance(change, keys)
           held = Librdkafka::TopicPartitionList.by_topic(@scheduler.keys)
           partitions = Librdkafka::TopicPartitionList.by_topic(keys)
           @metrics.rebalanced(keys, @scheduler.keys)
           @report.event(:kafka_rebalance, change:, partitions:, held:)
           @node.assigned!(change == "assigned" || !held.empty?, partitions: held)
+        end
+      end
+
+      # Calls the source's `on_assigned` and `on_revoked`, each with the topic, the partition's
+      # number and the Hash that is the user's own for this partition (Batch#state).
+      #
+      #   callbacks = AssignmentCallbacks.for(options, node, report)
+      #   callbacks.assigned(partition)   # before its first batch; an exception ends the node
+      #   callbacks.revoked(partitions)   # after their last batch; exceptions are reported
+      #   callbacks.close                 # the same for all that are left
+      #
+      # The event loop calls them, and the main thread at the end. A handler that is slower than
+      # `rebalance_wait` may still run then.
+      class AssignmentCallbacks
+        # Returns nil if the source, or each of its topics, has none.
+        def self.for(options, node, report)
+          new(node, report) if options.all.any? { |one| one.on_assigned || one.on_revoked }
+        end
+
+        def initialize(node, report)
+          @node, @report = node, report
+          @assigned = {}.compare_by_identity
+        end
+
+        def assigned(partition)
+          partition.options.on_assigned&.call(*partition.key, partition.user_state)
+          @assigned[partition] = true
+        end
+
+        def revoked(partitions)
+          partitions.each { |partition| revoke(partition) if @assigned.delete(partition) }
+        end
+
+        def close = revoked(@assigned.keys)
+
+        def inspect = "#<Skep::Kafka::Consumer::AssignmentCallbacks #{@assigned.size}>"
+
+        private
+
+        def revoke(partition)
+          partition.options.on_revoked&.call(*partition.key, partition.user_state)
+        rescue Exception => e # the user's: the partition is given up, and what is done committed
+          topic, number = partition.key
+          error = @report.clean(Metrics::EventReporter.describe(e))
+          @report.event(:hook_failed, level: :error, hook: "on_revoked", topic:, partition: number,
+                                      error:)
+          @node.__failed(e, topic:, partition: number)
         end
       end
     end
