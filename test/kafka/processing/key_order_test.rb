@@ -67,6 +67,19 @@ module Skep
         refute_predicate order, :held?
       end
 
+      test "messages that the last owner has done count for `max_out_of_order`" do
+        order = order(threads: 1, limit: 3, max_out_of_order: 6)
+        put(order, %w[slow])
+        slow = take(order)
+        order.skipped(4)
+        assert_equal 1, order.room
+        put(order, %w[a], from: 5)
+        finish(order, take(order), [])
+        assert_equal 0, order.room
+        finish(order, slow, [])
+        assert_equal [3, 6], [order.room, order.position]
+      end
+
       test "has no room beyond a limit of memory" do
         order = order(threads: 1)
         put(order, %w[a], bytes: 16 << 20)

@@ -321,10 +321,10 @@ module Skep
 
         # By key. (If a deploy has changed that to order by partition, all are processed.)
         def without_done(messages)
-          last = messages.last.offset
-          messages = @beyond.without_done(messages)
-          @end_offset ||= last + 1 unless messages.last&.offset == last
-          messages
+          left = @beyond.without_done(messages)
+          @order.skipped(messages.size - left.size)
+          @end_offset ||= messages.last.offset + 1 unless left.last.equal?(messages.last)
+          left
         end
 
         def put

@@ -44,6 +44,9 @@ module Skep
           @next = offsets.last + 1
         end
 
+        # So many messages were read that the last owner had done: they count for `ahead`.
+        def skipped(count) = @read += count
+
         # Does nothing for a message that is done already.
         def done(offset)
           group = @open.delete(offset) or return

@@ -89,6 +89,7 @@ module Skep
         end
 
         def skip_to(offset) = @tracker.skip_to(offset)
+        def skipped(count) = @tracker.skipped(count)
 
         def release(item)
           item.keys.each_value do |key|
