@@ -16,11 +16,6 @@ module Skep
           yield shift
         end
 
-        def wait(_seconds)
-          answer = shift
-          yield answer if answer
-        end
-
         def close = nil
       end
 
@@ -61,29 +56,7 @@ module Skep
         assert_equal [["orders"]] * 2, @queried
       end
 
-      test "says at once which topics have another id now, or none without an answer" do
-        found("one")
-        assert_equal [["orders"], [], [], [], []],
-                     [replaced("two"), replaced("one"), replaced(ZERO), replaced(nil),
-                      @topic_recreation.replaced(["other"])]
-      end
-
       private
-
-      # id: of the answer that a wait gets.
-      def replaced(id)
-        @answers << (id && { "orders" => id })
-        stubbed(:describe_topics, ->(*) {}) { @topic_recreation.replaced(["orders"]) }
-      end
-
-      def stubbed(name, code)
-        requests = Librdkafka::AdminRequests
-        before = requests.method(name)
-        silently { requests.define_singleton_method(name, code) }
-        yield
-      ensure
-        silently { requests.define_singleton_method(name, before) }
-      end
 
       def found(*ids)
         ids.map do |id|

@@ -60,7 +60,7 @@ module Skep
           @rebalance_listener = RebalanceListener.new(
             options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
             broker_outage: @broker_outage, leave_policy: @leave_policy,
-            fetch_errors: @fetch_errors, topic_recreation: @topic_recreation
+            fetch_errors: @fetch_errors
           )
           @wake, @waker = OS.pipe
         end
@@ -189,6 +189,7 @@ module Skep
 
         def committed(event)
           refused = @consumer.forgo_metadata(event)
+          @rebalance_listener.acknowledge(event.list.to_a)
           @offset_committer&.answered(event.list.to_a)
           return if refused
 
@@ -286,7 +287,6 @@ module Skep
       #   topic_recreation.query(["orders"])  # at an assignment and after each commit; doesn't wait
       #   topic_recreation.io                  # readable when there is an answer
       #   topic_recreation.recreated           # => ["orders"]
-      #   topic_recreation.replaced(["orders"])   # => ["orders"]; waits for an answer
       #   topic_recreation.close
       #
       # It asks after commits because there is no other sign: the partitions of a topic that is
@@ -297,8 +297,7 @@ module Skep
       # broker before Kafka 2.8, also in a cluster that is being upgraded.
       class TopicRecreation
         ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
-        SECONDS = 1.0
-        private_constant :ZERO, :SECONDS
+        private_constant :ZERO
 
         def initialize(consumer)
           @consumer = consumer
@@ -326,22 +325,6 @@ module Skep
           confirmed = compare(answer.reject { |_, id| id == ZERO })
           query(@unconfirmed.keys)
           confirmed
-        end
-
-        # Asks for those of these topics whose id is known, and returns those that have another one
-        # now. Returns none without an answer within SECONDS.
-        def replaced(topics)
-          known = topics.select { |topic| @ids.key?(topic) }
-          return [] if known.empty?
-
-          answers = @consumer.queue
-          Librdkafka::AdminRequests.describe_topics(
-            @consumer, answers, known, Librdkafka::AdminRequests::NO_TIMEOUT
-          )
-          ids = answers.wait(SECONDS) { |event| Librdkafka::AdminRequests.topic_ids_in(event) }
-          known.select { |topic| ![nil, ZERO, @ids[topic]].include?(ids&.fetch(topic, nil)) }
-        ensure
-          answers&.close
         end
 
         # Sends no further request.

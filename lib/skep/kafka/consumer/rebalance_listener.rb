@@ -24,16 +24,18 @@ module Skep
         COMMIT_SECONDS = 5.0
         RETRY_SECONDS = 0.25
         COMMITTED_SECONDS = 2.0
-        RESET_SECONDS = 1.0
+        LAST_SECONDS = 1.0
         private_constant :QUICK_SECONDS, :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS,
-                         :COMMITTED_SECONDS, :RESET_SECONDS
+                         :COMMITTED_SECONDS, :LAST_SECONDS
 
         def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
-                       broker_outage:, leave_policy:, fetch_errors:, topic_recreation:)
+                       broker_outage:, leave_policy:, fetch_errors:)
           @options, @node, @report = options, node, report
           @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
           @broker_outage, @leave_policy = broker_outage, leave_policy
-          @fetch_errors, @topic_recreation = fetch_errors, topic_recreation
+          @fetch_errors = fetch_errors
+          @acknowledged = {} # partitions of which the group has an offset
+          @gone = [] # partitions of which it has none any more
           @callbacks = AssignmentCallbacks.for(options, node, report)
           @last_id = 0
           @pause = Threads::Inbox.new # stays empty: only its timeout is used
@@ -78,7 +80,7 @@ module Skep
         # What is done was committed before.
         def partitions_released(list)
           held = @scheduler.keys
-          done = last_offsets(revoke(held))
+          done = without_gone(revoke(held))
           @consumer.store_metadata(done) unless @options.transactional
           @consumer.unassign(list)
           report_rebalance("revoked", held)
@@ -114,23 +116,35 @@ module Skep
             new.seek(place)
             add_partition(new)
           end
-          report_recreated(keys, RESET)
+          report_recreated(keys, RECREATED, RESET)
         end
 
-        # Returns what to commit as the last offsets of an assignment. Of a topic that was deleted
-        # and created again it is where the next owner begins with the new topic: the group may have
-        # the old offset already.
+        # Returns what to commit as the last offsets of an assignment. If the group has no offset of
+        # a partition any more, brokers have deleted it with the topic: the next owner would begin
+        # with the old offset in the new topic. The coordinator answers within milliseconds; a
+        # request for the topic's id would wait for a fetch request.
         def last_offsets(done)
-          topics = done.map(&:first).uniq
-          replaced = @broker_outage.suspected? ? [] : @topic_recreation.replaced(topics)
-          old, kept = done.partition { |topic, *| replaced.include?(topic) }
-          old.any? ? kept + reset(old.map { |entry| entry.first(2) }) : kept
+          known = done.map { |entry| entry.first(2) }.select { |key| @acknowledged.key?(key) }
+          return done if known.empty? || @options.transactional || @broker_outage.suspected?
+
+          found = @consumer.commits(known, [LAST_SECONDS, *@node.time_left&./(6)].min)
+          gone = found ? known - found.to_h.keys : []
+          leave_out(gone) if gone.any?
+          without_gone(done)
+        end
+
+        # Commits were answered: entries of topic, number, offset and error code.
+        def acknowledge(entries)
+          entries.each do |topic, number, _, code|
+            @acknowledged[[topic, number]] = true if code.zero?
+          end
         end
 
         RECREATED = "the topic was deleted and created again"
         RESET = "skep reads it from where auto.offset.reset says"
-        UNREAD = "The next assignment reads it from where auto.offset.reset says"
-        private_constant :RECREATED, :RESET, :UNREAD
+        DELETED = "the topic was deleted, and the group's offset with it"
+        UNREAD = "A new one is read from where auto.offset.reset says, by its next owner"
+        private_constant :RECREATED, :RESET, :DELETED, :UNREAD
 
         # Commits what is done of the assigned partitions, before new ones come and after an outage.
         # Returns true if an offset was committed: the group knows this member then.
@@ -167,6 +181,8 @@ module Skep
           keys.each do |key|
             new = partition(key)
             offset, epoch, metadata = *committed[key]
+            @gone.delete(key)
+            offset ? @acknowledged[key] = true : @acknowledged.delete(key)
             new.reader.begin_at(offset, epoch)
             Processing::CommitMetadata.read(metadata, offset)&.then { |one| new.restore(one) }
             add_partition(new)
@@ -290,21 +306,20 @@ module Skep
         end
 
         # librdkafka would commit the stored offset when the partition is unassigned.
-        def reset(keys)
-          report_recreated(keys, UNREAD) unless @reset == keys
-          @reset = keys
-          keys.filter_map do |key|
-            offset = @consumer.find(key, @options.settings.reset_place, RESET_SECONDS)
-            @consumer.store(*key, offset)
-            [*key, offset]
-          rescue LibrdkafkaError # no answer: the group may not have the old offset
-            @consumer.store(*key, nil) && nil
+        def leave_out(keys)
+          keys.each do |key|
+            @consumer.store(*key, nil)
+            @acknowledged.delete(key)
           end
+          @gone |= keys
+          report_recreated(keys, DELETED, UNREAD)
         end
 
-        def report_recreated(keys, hint)
+        def without_gone(done) = done.reject { |entry| @gone.include?(entry.first(2)) }
+
+        def report_recreated(keys, error, hint)
           partitions = Librdkafka::TopicPartitionList.by_topic(keys)
-          @report.event(:kafka_topic_recreated, level: :error, error: RECREATED, hint:, partitions:)
+          @report.event(:kafka_topic_recreated, level: :error, error:, hint:, partitions:)
         end
 
         def report_rebalance(change, keys)
