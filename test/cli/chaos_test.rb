@@ -17,7 +17,9 @@ class ChaosTest < Skep::TestCase
                          log: "\#{__dir__}/log", chaos: ENV["CHAOS"] == "1",
                          spares: ENV["SPARES"].to_i do |swarm|
       swarm.on(:node_died) { }
-      swarm.work { |node| node.ready!; node.wait until node.stopping? }
+      works = ENV.fetch("WORKS", "1").to_i
+      works.times { swarm.work { |node| node.ready!; node.wait until node.stopping? } }
+      swarm.work(nodes: 1) { |node| node.ready!; node.wait until node.stopping? } if works > 1
     end
   RUBY
   private_constant :Chaos, :Schedule, :Fault, :Report, :SKEP, :SWARM
@@ -173,6 +175,23 @@ class ChaosTest < Skep::TestCase
     end
   end
 
+  test "a change of scale counts the nodes of all works" do
+    with_swarm("WORKS" => "2") do |dir|
+      report, err = chaos(dir, scale: 120)
+
+      assert_equal [[], ["scale"]], [report["problems"], report["faults"].keys], err
+      assert ready?(dir, 7), "its 7 nodes are ready again"
+    end
+  end
+
+  test "a change of scale is refused if each work has its own number of nodes" do
+    target = target_swarm([{ "id" => 0, "pid" => 10, "state" => "ready" }])
+    assert_equal "each work of swarm victim has its own number of nodes: leave --scale-rate out",
+                 Chaos::FaultInjector.new(target, Random.new(1)).refusal(:scale)
+  ensure
+    target.close
+  end
+
   test "a swarm recovers from faults in nodes and spares" do
     with_swarm("SPARES" => "2") do |dir|
       report, err = chaos(dir, kill: 120, stop: 60)
@@ -262,7 +281,7 @@ timeout: 100)
       File.write("#{dir}/swarm.rb", SWARM)
       pid = spawn({ "SKEP_RUN_DIR" => dir, **env }, RbConfig.ruby, "--disable=gems", SKEP, "run",
                   "#{dir}/swarm.rb", out: "#{dir}/out", err: "#{dir}/out", pgroup: true)
-      until_ready(dir)
+      until_ready(dir, env["WORKS"] == "2" ? 7 : 3)
       yield dir
     ensure
       Process.kill(:TERM, pid)
@@ -270,10 +289,10 @@ timeout: 100)
     end
   end
 
-  def until_ready(dir)
+  def until_ready(dir, nodes)
     by = deadline(30)
     stream = follow("#{dir}/victim.sock", by)
-    until ready?(dir)
+    until ready?(dir, nodes)
       wait_readable(stream.to_io, seconds_until(by))
       stream.read
     end
@@ -291,10 +310,10 @@ timeout: 100)
     retry
   end
 
-  def ready?(dir)
+  def ready?(dir, count = 3)
     status = Skep::Control::Client.new("#{dir}/victim.sock").call("status")["status"]
     nodes, spares = status["nodes"].partition { |node| node["id"].is_a?(Integer) }
-    nodes.size == 3 && nodes.all? { |node| node["state"] == "ready" } &&
+    nodes.size == count && nodes.all? { |node| node["state"] == "ready" } &&
       spares.all? { |node| node["state"] == "spare" }
   end
 end

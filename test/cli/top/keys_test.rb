@@ -58,6 +58,13 @@ class TopKeysTest < Skep::TestCase
     assert_predicate bindings, :quit?
   end
 
+  test "+ counts the nodes of each work that is scaled" do
+    model, poller, bindings = bindings_for_two_nodes
+    model.status["scale"] = { "nodes" => 1, "works" => 2 }
+    bindings.press("+")
+    assert_equal [["scale", { nodes: 2 }]], poller.commands
+  end
+
   test "backtraces that were asked for are shown, the selected node's first" do
     model, _, bindings = bindings_for_two_nodes
     bindings.observe([traces(0)])

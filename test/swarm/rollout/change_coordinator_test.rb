@@ -128,6 +128,14 @@ class ChangeCoordinatorTest < Skep::TestCase
     assert_equal [:swarm_scaled], @published.last
   end
 
+  test "a scaling reports the number of nodes of each work that it changes" do
+    scale([0, 0, 1, 2, 2], [nil, 1, nil], 2)
+    scaling = Rollout::ChangeCoordinator::Scaling
+    assert_equal({ nodes: 2, works: 2 }, scaling.new(@pool, @supervisor.config).to_h)
+    scale([0], [1], 3)
+    assert_nil scaling.new(@pool, @supervisor.config).to_h
+  end
+
   test "scaling down removes the least busy slots, the highest id first" do
     assert_nil scale([0] * 5, [nil], 2)
     assert_equal [4, 2, 0].map { |id| [:remove, id, "scale"] }, @pool.changes

@@ -19,7 +19,7 @@ module Skep
         def initialize(target, random)
           @target = target
           @random = random
-          @nodes = target.nodes.map(&:id).uniq.size
+          @nodes, @works = target.scale&.values_at("nodes", "works") || [0, 0]
           @wanted = @nodes
         end
 
@@ -28,6 +28,9 @@ module Skep
           when :helper
             "swarm #{@target.name} has no helper to kill: leave --helper-rate out" unless
               @target.helper
+          when :scale
+            "each work of swarm #{@target.name} has its own number of nodes: " \
+              "leave --scale-rate out" unless @target.scale
           when :hang, :leak then @target.ask("chaos", order: "nothing") && nil
           end
         rescue Failed => e
@@ -46,9 +49,12 @@ module Skep
         end
 
         # Returns true if the swarm has as many ready nodes as were last asked for.
-        def scaled? = @target.nodes.size == @wanted && @target.ready.size == @wanted
+        def scaled?
+          size = @target.size + ((@wanted - @nodes) * @works)
+          @target.nodes.size == size && @target.ready.size == size
+        end
 
-        # Gives the swarm its first number of nodes back.
+        # Gives each work its first number of nodes back.
         def undo
           @target.ask("scale", nodes: @wanted = @nodes) unless @wanted == @nodes
         end
@@ -85,7 +91,7 @@ module Skep
           Fault.new(kind, kind.to_s, node: node.id, pid: node.pid, at:)
         end
 
-        # One node more or fewer, at most one away from the first number.
+        # One node of each work more or fewer, at most one away from the first number.
         def scale
           wanted = [@nodes - 1, @nodes, @nodes + 1].reject { |n| n.zero? || n == @wanted }
           at = OS.now

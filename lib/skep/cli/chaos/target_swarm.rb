@@ -28,6 +28,9 @@ module Skep
 
         attr_reader :name, :supervisor, :feed
 
+        # What `skep scale` changes, as in the status, and the number of all nodes' slots.
+        attr_reader :scale, :size
+
         # The supervisor's.
         attr_reader :pidfd
 
@@ -40,10 +43,11 @@ module Skep
         def connect
           @feed = @query.events
           first = @query.local_status
-          @name, @supervisor = first.values_at("name", "pid")
+          @name, @supervisor, @scale = first.values_at("name", "pid", "scale")
           @pidfd = Skep.pidfd(@supervisor)
           slots = listed(first)
           @spares = slots.count(&:spare?)
+          @size = slots.size - @spares
           slots.each { |node| @nodes[node.pid] = node if node.pid }
         rescue Errno::ESRCH # it ended just now
           raise Failed, "the swarm has ended"

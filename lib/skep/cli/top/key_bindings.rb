@@ -92,7 +92,7 @@ module Skep
         # The last number that was asked for, until the status shows it.
         def slots
           wanted, at = @wanted
-          wanted && OS.now - at < SCALING ? wanted : @model.slots.size
+          wanted && OS.now - at < SCALING ? wanted : @model.scale
         end
 
         def scale(nodes)

@@ -43,6 +43,9 @@ module Skep
         # The nodes that are no spares.
         def slots = nodes.select { |node| node["id"].is_a?(Integer) }
 
+        # The number that `skep scale` sets: nodes of each work without a number of its own.
+        def scale = status.dig("scale", "nodes") || slots.size
+
         def cpu(node) = @sample.cpu[node["id"]]&.then { |part| part * 100 }
         def rate(node) = @sample.rates[node["id"]]
 

@@ -137,7 +137,9 @@ module Skep
 
         # Adds nodes to a running swarm, or removes some.
         #
-        #   Scaling.new(node_pool, config).to(6)     # => nil, or a sentence that says why not
+        #   scaling = Scaling.new(node_pool, config)
+        #   scaling.to(6)     # => nil, or a sentence that says why not
+        #   scaling.to_h      # => { nodes: 6, works: 2 }; nil if no work can be scaled
         #
         # Every kind of work without a count of its own gets so many nodes. The least busy nodes are
         # removed first; new ones get the lowest free ids.
@@ -153,6 +155,10 @@ module Skep
 
             scaled.each { |task| scale(task, count - slots(task).size) }
             nil
+          end
+
+          def to_h
+            { nodes: slots(scaled.first).size, works: scaled.size } if scaled.any?
           end
 
           private

@@ -33,7 +33,7 @@ module Skep
             supervisor: process_figures, events: @supervisor.event_counter.counts,
             recovery: @node_pool&.recovery_times&.to_plain,
             suspects: @node_pool ? suspects : [],
-            works: @node_pool ? works : [],
+            works: @node_pool ? works : [], scale: @node_pool && scaling.to_h,
             nodes: @node_pool ? shown.map { |slot| view(slot) } : [] }
         end
 
@@ -69,6 +69,7 @@ module Skep
           end
         end
 
+        def scaling = Rollout::ChangeCoordinator::Scaling.new(@node_pool, @supervisor.config)
         def liveness = @node_pool.liveness_monitor
         def shown = @node_pool.slots + @node_pool.spare_slots
 

@@ -37,8 +37,13 @@ function scale() {
   return make("span", { class: "stepper" }, step(-1, "−", "one node fewer"), stepper.count, step(1, "+", "one node more"), stepper.apply)
 }
 
+// The number that a scale sets: nodes of each work without a number of its own.
+function scaled(view) {
+  return view.scale?.nodes ?? view.sums?.nodes ?? 0
+}
+
 function want(by) {
-  const nodes = current().view.sums?.nodes ?? 0
+  const nodes = scaled(current().view)
   stepper.wanted = Math.max(1, (stepper.wanted ?? nodes) + by)
   if (stepper.wanted === nodes) stepper.wanted = null
   showActions(current().view)
@@ -46,8 +51,9 @@ function want(by) {
 
 export function showActions(view) {
   if (!stepper.apply) return
-  const nodes = view.sums?.nodes ?? 0
-  set(stepper.count, `${stepper.wanted ?? nodes} nodes`)
+  const works = view.scale?.works ?? 1
+  const each = works > 1 ? ` for each of ${works} works` : ""
+  set(stepper.count, `${stepper.wanted ?? scaled(view)} nodes${each}`)
   stepper.apply.hidden = stepper.wanted == null
   for (const button of find("actions").querySelectorAll("button")) mark(button, "disabled", view.away ? "" : null)
 }
