@@ -27,7 +27,7 @@ Scenario.play do
   must("have the state stopping, not #{state}") { state == "stopping" }
   [%w[scale giving 3], %w[restart giving], %w[reload giving]].each do |command|
     why = swarm.skep(*command)
-    must("refuse #{command}: #{why}") { why.to_s.include?("it isn't running") }
+    must("refuse #{command}: #{why}") { why.to_s.include?("the swarm is stopping") }
   end
   swarm.kill(mold)
   swarm.await("mold_died")

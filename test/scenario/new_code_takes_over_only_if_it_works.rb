@@ -60,7 +60,7 @@ Scenario.play do
   fails(swarm, /could not begin: RuntimeError: no database/, boot_code: "raise 'no database'")
   fails(swarm, /could not begin: the new process ended, exit status 3$/, boot_code: "exit!(3)")
   fails(swarm, /could not begin: RuntimeError: no work/, work: "raise 'no work'")
-  fails(swarm, /its mold ended, exit status 9/, before: "exit!(9)\n")
+  fails(swarm, /the new mold ended, exit status 9/, before: "exit!(9)\n")
   fails(swarm, /2 works now, not 1/, before: two_works)
 
   write(swarm, 3)

@@ -119,7 +119,8 @@ class ChangeCoordinatorTest < Skep::TestCase
     restart
     @supervisor.running = @supervisor.stopping = true
     restart
-    assert_equal ["it isn't running"] * 3, [*@ended, @changes.scale(3)]
+    assert_equal ["the swarm is still booting: try again", *["the swarm is stopping"] * 2],
+                 [*@ended, @changes.scale(3)]
   end
 
   test "scaling up adds slots to each work without a number of its own" do
@@ -144,9 +145,10 @@ class ChangeCoordinatorTest < Skep::TestCase
   test "an impossible number of nodes is refused with a sentence, and no event" do
     whole = "give a whole number of nodes, 1 or more"
     assert_equal [whole, whole], [scale([0], [nil], 0), scale([0], [nil], "3")]
-    assert_equal "every work of it has a number of nodes of its own, in its file",
+    assert_equal "each work has its own number of nodes, in the swarm's file",
                  scale([0], [1], 3)
-    assert_equal "21 nodes are more than it has room for, 20: start it again with that many",
+    assert_equal "the swarm has room for 20 nodes of each work, not for 21: " \
+                 "start it again with that many",
                  scale([0], [nil], 21)
     assert_equal [[], []], [@pool.changes, @published]
   end

@@ -163,7 +163,7 @@ class ReloadTest < Skep::TestCase
     slot.node = RolloutParts.node(@mold, slot)
     @mold.alive = false
     events.announce(:mold_exited, @mold, exit_status: "SIGKILL")
-    assert_equal ["its mold ended, SIGKILL"], @ended
+    assert_equal ["the new mold ended, SIGKILL"], @ended
     assert_equal [slot], @parts.node_pool.asked.drop(1).map(&:slot)
     assert_equal [[:prepare, 1]], asked
   end
@@ -188,7 +188,7 @@ class ReloadTest < Skep::TestCase
     settle(false)
     assert_equal :canary, @reload.state
     events.announce(:mold_exited, @mold, exit_status: "SIGSEGV")
-    assert_equal [:rolled_back, ["its mold ended, SIGSEGV"]], [@reload.state, @ended]
+    assert_equal [:rolled_back, ["the new mold ended, SIGSEGV"]], [@reload.state, @ended]
   end
 
   test "rolls back if the new mold can't load the file" do
@@ -204,7 +204,7 @@ class ReloadTest < Skep::TestCase
 
   test "refuses a file that this swarm's processes can't run" do
     loaded("name" => "other")
-    assert_equal ["its name is other now: stop the swarm and start it again"], @ended
+    assert_equal ["the swarm's name is other now: stop the swarm and start it again"], @ended
     assert_equal [[:retire, 1, false]], asked
   end
 

@@ -60,7 +60,7 @@ class UpgradeTest < Skep::TestCase
 
   test "refuses to upgrade a supervisor within the user's program" do
     @supervisor.arguments = nil
-    assert_equal "it runs within a program of its own: start that again",
+    assert_equal "your own program runs the supervisor: start it again",
                  refusal([RbConfig.ruby, FILE])
   end
 

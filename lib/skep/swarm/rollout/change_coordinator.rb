@@ -15,7 +15,8 @@ module Skep
     module Rollout
       class ChangeCoordinator
         STOPPING = "the swarm is stopping"
-        private_constant :STOPPING
+        BOOTING = "the swarm is still booting: try again"
+        private_constant :STOPPING, :BOOTING
 
         def initialize(supervisor, mold_pool)
           @supervisor = supervisor
@@ -84,7 +85,9 @@ module Skep
         end
 
         def unready
-          "it isn't running" unless @supervisor.nodes_requested? && !@supervisor.stopping?
+          return STOPPING if @supervisor.stopping?
+
+          BOOTING unless @supervisor.nodes_requested?
         end
 
         def not_replaceable(id, slot)
@@ -173,12 +176,13 @@ module Skep
             unless count.is_a?(Integer) && count >= 1
               return "give a whole number of nodes, 1 or more"
             end
-            return "every work of it has a number of nodes of its own, in its file" if scaled.empty?
+            return "each work has its own number of nodes, in the swarm's file" if scaled.empty?
 
             most = @node_pool.room / scaled.size
             return if count <= most
 
-            "#{count} nodes are more than it has room for, #{most}: start it again with that many"
+            "the swarm has room for #{most} nodes of each work, not for #{count}: " \
+              "start it again with that many"
           end
 
           def scale(task, more)

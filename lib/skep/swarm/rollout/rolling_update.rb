@@ -70,7 +70,7 @@ module Skep
           case name
           when :mold_loaded then mold_loaded(facts[:plain])
           when :mold_load_rejected then roll_back(facts[:error])
-          when :mold_exited then roll_back("its mold ended, #{facts[:exit_status]}")
+          when :mold_exited then roll_back("the new mold ended, #{facts[:exit_status]}")
           when :mold_ready
             change(:mold_ready)
             try_canary
@@ -212,6 +212,9 @@ module Skep
       # names the options that differ. The events that its blocks subscribe to do (Molds::Mold#events).
       # Once the mold is adopted `code_adopted (plain)` is on the event bus.
       class Reload < RollingUpdate
+        START_AGAIN = "stop the swarm and start it again"
+        private_constant :START_AGAIN
+
         # read: makes a Definition::Config of what a mold has loaded.
         def initialize(config, read:, **parts, &done)
           super("reload", **parts, &done)
@@ -252,17 +255,18 @@ module Skep
         # Returns why this swarm's processes can't run the new file, or nil.
         def unlike(new)
           if new.name != @config.name
-            return "its name is #{new.name} now: stop the swarm and start it again"
+            return "the swarm's name is #{new.name} now: #{START_AGAIN}"
           end
           if new.tasks.size != @config.tasks.size
-            return "it has #{new.tasks.size} works now, not #{@config.tasks.size}: start it again"
+            works = "#{new.tasks.size} works now, not #{@config.tasks.size}"
+            return "the file has #{works}: #{START_AGAIN}"
           end
           if reordered?(new)
-            return "its works are in another order now, by which its nodes know them: " \
-                   "put them back, or stop the swarm and start it again"
+            return "the works are in another order now, by which the nodes know them: " \
+                   "put them back, or #{START_AGAIN}"
           end
 
-          "it has more threads now: start it again" if new.threads > @config.threads
+          "the file has more threads now: #{START_AGAIN}" if new.threads > @config.threads
         end
 
         # Returns true for the same kinds of work in another order. Blocks all look the same.

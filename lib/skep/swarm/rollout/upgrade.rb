@@ -39,8 +39,8 @@ module Skep
 
         # Returns why the supervisor can't be upgraded to this program now, or nil.
         def self.refusal(supervisor, mold_pool, program)
-          return "it runs within a program of its own: start that again" unless supervisor.arguments
-          return "it takes skep's C extension" unless OS::SignalHandoff.supported?
+          return "your own program runs the supervisor: start it again" unless supervisor.arguments
+          return "an upgrade needs skep's C extension" unless OS::SignalHandoff.supported?
           return "there is no such program: #{Array(program).join(" ")}" unless usable?(program)
 
           Obstacles.new(supervisor, mold_pool).first&.then { |what| "#{what}: try again" }
@@ -136,7 +136,7 @@ module Skep
 
         def look_now
           return if @state == :failed
-          return give_up("it is stopping") if @supervisor.stopping?
+          return give_up("the swarm is stopping") if @supervisor.stopping?
 
           switch if @state == :waiting && !obstacle
         rescue StandardError => e # it couldn't be executed, or its state not be written
