@@ -108,6 +108,30 @@ class ChangeCoordinatorTest < Skep::TestCase
     assert_equal [[why], [:restart_refused, why]], [@ended, @published.last]
   end
 
+  test "a restart waits for the end of a refork, and only one change does" do
+    reforked(@parts.slots[0].node)
+    restart(1)
+    assert_empty @ended
+    @changes.reload { |why| @ended << why }
+    assert_equal ["a restart is under way: wait for its end"], @ended
+
+    @parts.events.announce(:mold_exited, @mold, exit_status: "SIGKILL")
+    @parts.loop.turn until @published.last == [:restart_started]
+    assert_equal [:refork_failed, "the new mold ended, SIGKILL"], @published[-2]
+  ensure
+    close_channels
+  end
+
+  test "a restart that waits for a refork is refused at a stop" do
+    reforked(@parts.slots[0].node)
+    restart
+    @supervisor.stopping = true
+    @parts.events.announce(:mold_exited, @mold, exit_status: "SIGKILL")
+    assert_equal ["the swarm is stopping"], @ended
+  ensure
+    close_channels
+  end
+
   test "a restart of a node that isn't there is refused" do
     restart(7)
     restart("1")
@@ -162,6 +186,10 @@ class ChangeCoordinatorTest < Skep::TestCase
     @parts.node_pool.asked.first.on_retire.call(node)
     @parts.events.announce(:node_promoted, node, pidfd: nil)
     @mold = @parts.mold_pool.molds.last
+  end
+
+  def close_channels
+    [@parts.slots[0].node.socket, *@parts.mold_pool.taken].compact.each(&:close)
   end
 
   def restart(*id) = @changes.restart(*id) { |why| @ended << why }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What can be changed while a swarm runs: its processes, its code, its size. One change at a time,
-# as a restart and a reload would undo each other.
+# as a restart and a reload would undo each other. Both wait for the end of a refork.
 #
 #   changes = ChangeCoordinator.new(supervisor, mold_pool)
 #   changes.restart { |why| … }      # nil: done; else a sentence that says why not
@@ -25,6 +25,8 @@ module Skep
 
         # Replaces the processes of all slots, one after the other, or of the one with this id.
         def restart(id = :all, &done)
+          return if after_refork("restart", done) { restart(id, &done) }
+
           slots = node_pool.slots.select { |slot| slot.id.eql?(id) } unless id == :all || unready
           change("restart", done, slots && not_replaceable(id, slots.first)) do |over|
             RollingUpdate.new("restart", **parts, slots:, &over)
@@ -33,6 +35,8 @@ module Skep
 
         # Loads the file again beside the old code, and lets all nodes roll over to it.
         def reload(&done)
+          return if after_refork("reload", done) { reload(&done) }
+
           change("reload", done) do |over|
             node_pool.crash_attribution.forget
             Reload.new(@supervisor.config, read: @supervisor.method(:read), **parts, &over)
@@ -57,7 +61,7 @@ module Skep
         # Makes a mold of a warm node, unless another change is under way. After a failure no other
         # node of the same mold is tried.
         def refork(node)
-          return if unready || (@under_way && !@upgrade) || !node.pidfd.watchable?
+          return if unready || @next || (@under_way && !@upgrade) || !node.pidfd.watchable?
           return if node.mold != node_pool.mold || !node.ready?
           return if node.mold == @barren
 
@@ -101,8 +105,20 @@ module Skep
         # only a signal.
         def under_way(name)
           @upgrade&.give_way(name)
-          article = @under_way == "upgrade" ? "an" : "a"
-          @under_way && "#{article} #{@under_way} is under way: wait for its end"
+          @under_way && under_way_sentence(@under_way)
+        end
+
+        def under_way_sentence(change)
+          "#{change == "upgrade" ? "an" : "a"} #{change} is under way: wait for its end"
+        end
+
+        # Returns true if a refork runs: the block is called at its end. A user can't know when a
+        # node starts one, and a reload by a signal would be lost. Only one change waits.
+        def after_refork(name, done, &change)
+          return false unless @under_way == "refork" && !unready
+
+          @next ? refuse(name, under_way_sentence(@next.first), done) : @next = [name, change]
+          true
         end
 
         # Starts the change that the block makes, unless it is refused.
@@ -123,11 +139,25 @@ module Skep
 
         def over(name, failure, hint, began, done)
           @under_way = nil
+          leave_to_next
           duration = (OS.now - began).round(3)
           return failed(name, failure, hint, duration, done) if failure
 
           events.publish(:"#{name}_finished", duration:)
           done&.call(nil)
+        end
+
+        # Starts the change that has waited for the end of a refork: not at once, as the event that
+        # has ended the refork is handled first. At a stop there may be no later turn of the loop.
+        def leave_to_next
+          return unless @next
+
+          @supervisor.stopping? ? start_next : @supervisor.loop.after(0) { start_next }
+        end
+
+        def start_next
+          (_, change), @next = @next, nil
+          change&.call
         end
 
         # A stop ends every change. What the change says of that is a consequence.
