@@ -127,7 +127,8 @@ module Skep
           known = done.map { |entry| entry.first(2) }.select { |key| @acknowledged.key?(key) }
           return done if known.empty? || @options.transactional || @broker_outage.suspected?
 
-          found = @consumer.commits(known, [LAST_SECONDS, *@node.time_left&./(6)].min)
+          seconds = [LAST_SECONDS, *@node.time_left&./(6)].min
+          found = @consumer.commits(known, [seconds, 0].max)
           gone = found ? known - found.to_h.keys : []
           leave_out(gone) if gone.any?
           without_gone(done)
