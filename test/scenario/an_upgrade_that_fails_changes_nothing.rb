@@ -139,7 +139,7 @@ Scenario.play do
   within.follow("its node is ready") { within.lines.grep(/node_ready/).any? }
   output = within.skep("upgrade", "stays")
   must("refuse to upgrade a program of its own: #{output}") do
-    output&.include?("within a program of its own")
+    output&.include?("your own program runs the supervisor")
   end
   must("stop with 0") { within.stop.exitstatus == 0 }
 

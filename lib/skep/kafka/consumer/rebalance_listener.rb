@@ -136,8 +136,8 @@ module Skep
 
         # Commits were answered: entries of topic, number, offset and error code.
         def acknowledge(entries)
-          entries.each do |topic, number, _, code|
-            @acknowledged[[topic, number]] = true if code.zero?
+          entries.each do |topic, number, offset, code|
+            @acknowledged[[topic, number]] = true if code.zero? && offset >= 0
           end
         end
 
