@@ -2,7 +2,7 @@
 
 # A topic is deleted and created again while a swarm waits for messages, and the swarm stops before
 # it has noticed. After the next start it reads the new topic from its beginning: not one message is
-# taken for one that is done, whether the source keeps the order of partitions or of keys. By key, a
+# considered done, whether the source keeps the order of partitions or of keys. By key, a
 # message in a long backoff holds the committed offset back.
 require_relative "scenario"
 require "rdkafka"

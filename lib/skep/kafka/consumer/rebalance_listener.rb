@@ -13,6 +13,8 @@
 #   listener.commit                      # what is done, as soon as a coordinator answers
 #   listener.try_commit                  # what is done, once; => an error code
 #   listener.committed(code)             # reports a commit that failed
+#   listener.acknowledge(entries)        # of a commit that was answered
+#   listener.last_offsets(done)          # what to commit before a stop or a revocation
 #   listener.close                       # no handler runs any more
 #   listener.joined?; listener.without_partitions?
 module Skep
@@ -124,17 +126,15 @@ module Skep
         # with the old offset in the new topic. The coordinator answers within milliseconds; a
         # request for the topic's id would wait for a fetch request.
         def last_offsets(done)
-          known = done.map { |entry| entry.first(2) }.select { |key| @acknowledged.key?(key) }
-          return done if known.empty? || @options.transactional || @broker_outage.suspected?
+          return done if @options.transactional
 
-          seconds = [LAST_SECONDS, *@node.time_left&./(6)].min
-          found = @consumer.commits(known, [seconds, 0].max)
-          gone = found ? known - found.to_h.keys : []
-          leave_out(gone) if gone.any?
+          known = done.map { |entry| entry.first(2) }.select { |key| @acknowledged.key?(key) }
+          leave_out_deleted(known) unless known.empty? || @broker_outage.suspected?
           without_gone(done)
         end
 
-        # Commits were answered: entries of topic, number, offset and error code.
+        # Commits were answered, with entries of topic, number, offset and error code. librdkafka
+        # also reports commits without an offset.
         def acknowledge(entries)
           entries.each do |topic, number, offset, code|
             @acknowledged[[topic, number]] = true if code.zero? && offset >= 0
@@ -304,6 +304,14 @@ module Skep
           offset = @consumer.commit_and_seek(topic, number, place)
           @report.event(:kafka_seek, topic:, partition: number, to: place.to_s, offset:)
           offset
+        end
+
+        # Without an answer, or after an error, the partitions count as they did before.
+        def leave_out_deleted(known)
+          seconds = [LAST_SECONDS, *@node.time_left&./(6)].min
+          found = @consumer.commits(known, [seconds, 0].max)
+          gone = found ? known - found.keys : []
+          leave_out(gone) if gone.any?
         end
 
         # librdkafka would commit the stored offset when the partition is unassigned.

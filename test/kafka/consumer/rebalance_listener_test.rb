@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+module Skep
+  module Kafka
+    # Which offsets are committed last of an assignment, before a stop or a revocation.
+    class RebalanceListenerTest < ::KafkaCase
+      DONE = [["orders", 0, 5, 0]].freeze
+      NO_OFFSET = Librdkafka::TopicPartitionList::NO_OFFSET
+      private_constant :DONE, :NO_OFFSET
+
+      def setup
+        super
+        broker(orders: 1)
+        @events = events = []
+        @node = FakeNode.new { |name, facts| events << [name, facts] }
+        options = Config::SourceOptions.new(**self.options)
+        @consumer = Consumer.new(options.settings.consumer("test", 0, group: "readers",
+                                                                        commit_interval: 5.0))
+        report = Metrics::EventReporter.new(@node, options.settings)
+        @scheduler = Processing::Scheduler.new
+        @broker_outage = Consumer::BrokerOutage.new(settings: options.settings, report:,
+                                                    consumer: @consumer)
+        @listener = Consumer::RebalanceListener.new(
+          options:, node: @node, report:, consumer: @consumer, leave_policy: nil,
+          scheduler: @scheduler, metrics: nil, lease: nil, fetch_errors: nil,
+          broker_outage: @broker_outage
+        )
+      end
+
+      def teardown
+        [@broker_outage, @consumer].compact.each(&:close)
+        @scheduler&.clear
+        @node&.close
+        super
+      end
+
+      test "commits the first offset of a group that had none" do
+        assert_equal DONE, @listener.last_offsets(DONE)
+        @listener.acknowledge([["orders", 0, NO_OFFSET, 0]]) # a commit without an offset
+        assert_equal DONE, @listener.last_offsets(DONE)
+        assert_empty recreated
+      end
+
+      test "commits a later offset than the group has" do
+        assert_equal 0, @consumer.commit([["orders", 0, 3]], 5.0)
+        @listener.acknowledge([["orders", 0, 3, 0]])
+        assert_equal DONE, @listener.last_offsets(DONE)
+        assert_empty recreated
+      end
+
+      test "leaves out an offset that the group had, and doesn't have any more" do
+        @listener.acknowledge([["orders", 0, 3, 0]])
+        2.times { assert_empty @listener.last_offsets(DONE) }
+        assert_equal([{ "orders" => [0] }], recreated.map { |facts| facts[:partitions] })
+      end
+
+      private
+
+      def recreated
+        @events.filter_map { |name, facts| facts if name == "kafka_topic_recreated" }
+      end
+    end
+  end
+end
