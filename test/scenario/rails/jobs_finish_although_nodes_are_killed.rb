@@ -2,6 +2,9 @@
 
 require_relative "scenario"
 
+FAILURES = %w[handler_failed dead_lettered].freeze
+PLACE = %w[node topic partition offset].freeze
+
 # A Rails application set up by the generator: one process enqueues jobs, and nodes of a swarm run
 # them, one of which is killed meanwhile. No two processes share a connection to PostgreSQL or
 # Redis, the mold's connections still work at the end, and each error of a job is reported once.
@@ -63,18 +66,25 @@ RailsScenario.play do
     swarm.follow("all jobs but the delayed one are done") { noted == jobs }
   end
   swarm.follow("all jobs are done, the delayed one too") { noted == jobs + 1 }
-  dead = swarm.await("dead_lettered", times: 2)
+  dead = ["IOError: bad", "KeyError: bad"].map do |error|
+    swarm.await("dead_lettered") { |event| event["error"] == error }
+  end
   must("stop with 0") { swarm.stop.exitstatus.zero? }
 
+  # (If there is a rebalance meanwhile, the embedded broker refuses its commits: the job is tried
+  # more often.)
   must("give up a job's own failure at once, and retry the other, not #{dead}") do
-    dead.to_h { |event| event.values_at("error", "attempt") } ==
-      { "IOError: bad" => 1, "KeyError: bad" => 5 }
+    dead.first["attempt"] == 1 && dead.last["attempt"] >= 5
   end
-  errors = reported.map { |report| report["error"] }.tally
-  must("report each failure once, not #{reported}") do
-    errors == { "bad" => 6 } && reported.all? do |report|
-      report.values_at("handled", "source", "swarm") == [false, "application.skep", "shop"] &&
-        report["topic"] == "shop.jobs.default" && report.values_at("node", "offset").all?(Integer)
+  failures = swarm.events.select { |one| FAILURES.include?(one["event"]) }
+  must("have failed at least six times, not #{failures}") { failures.size >= 6 }
+  must("report each failure once: #{failures}, not #{reported}") do
+    [failures, reported].map { |all| all.map { |one| one.values_at(*PLACE) }.tally }.uniq.one?
+  end
+  must("report the errors with their places, not #{reported}") do
+    reported.all? do |report|
+      report.values_at("error", "handled", "source", "swarm", "topic") ==
+        ["bad", false, "application.skep", "shop", "shop.jobs.default"]
     end
   end
 
