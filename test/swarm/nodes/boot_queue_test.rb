@@ -7,13 +7,32 @@ class BootQueueTest < Skep::TestCase
   test "doesn't launch a node for a retired slot, neither at once nor later" do
     slot = Skep::Swarm::Nodes::Slot.new(0, 0)
     slot.retire
-    boots = Skep::Swarm::Nodes::BootQueue.new(
-      nil, loop: nil, events: nil, page: nil, layout: nil, node_table: nil, suspects: nil,
-           connect: nil
-    )
+    boots = boots(nil)
     boots.enqueue(slot)
     boots.later(slot, 0.1)
     refute_predicate boots, :any?
     refute_predicate slot, :waiting?
+  end
+
+  test "launches at once what was to be launched later, and nothing else" do
+    loop = Skep::OS::EventLoop.new
+    slot = Skep::Swarm::Nodes::Slot.new(0, 0)
+    boots = boots(loop)
+    boots.start_now(slot)
+    refute_predicate boots, :any?
+    boots.later(slot, 3600)
+    refute_predicate boots, :any?
+    boots.start_now(slot)
+    assert_predicate boots, :any?
+    refute_predicate slot.wait_timer, :pending?
+  ensure
+    loop.close
+  end
+
+  private
+
+  def boots(loop)
+    Skep::Swarm::Nodes::BootQueue.new(nil, loop:, events: nil, page: nil, layout: nil,
+                                           node_table: nil, suspects: nil, connect: nil)
   end
 end

@@ -70,6 +70,16 @@ class RollingUpdateTest < Skep::TestCase
     assert_equal [nil], @ended
   end
 
+  test "starts what waits after an exit" do
+    slots[0].waiting = slots[2].waiting = true
+    slots[0].node = slots[2].node = nil
+    update.start
+    settle(true)
+    assert_equal [[0, 2], [], [nil]], [@parts.node_pool.started, asked, @ended]
+    update(slots: [slots[2]]).start
+    assert_equal [0, 2, 2], @parts.node_pool.started
+  end
+
   test "fails if the swarm stops" do
     update.start
     @parts.node_pool.stopping = true

@@ -23,8 +23,9 @@ class RolloutParts
     def retire_to_mold(_number, socket) = self.socket = socket
   end
 
-  Slot = Struct.new(:id, :node, :retired, :load, :failure, :successor) do
+  Slot = Struct.new(:id, :node, :retired, :load, :failure, :successor, :waiting) do
     def label = id
+    def waiting? = waiting ? true : false
     def helper? = id.nil?
     def live? = !node.nil?
     def retired? = retired ? true : false
@@ -45,16 +46,18 @@ class RolloutParts
   # `settle(true)` ends a replacement: the slot gets a node of the requested mold.
   class NodePool
     attr_accessor :mold, :stopping
-    attr_reader :slots, :asked
+    attr_reader :slots, :asked, :started
 
     def initialize(slots, mold)
       @slots = slots
       @mold = mold
       @asked = []
+      @started = []
       @replacing = {}.compare_by_identity
     end
 
     def all = slots
+    def start_now(slot) = (started << slot.id if slot.waiting?)
     def replacing?(slot) = @replacing.key?(slot)
     def when_replaced(slot, &block) = @replacing[slot] = block
     def cancel_replacement(slot, reason) = asked << Request.new(slot, reason, :cancelled)

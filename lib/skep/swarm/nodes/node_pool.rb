@@ -28,13 +28,10 @@ module Skep
         attr_reader :slots # those with work
         attr_reader :node_table # the processes
         attr_reader :scoreboard
-        attr_reader :totals
-        attr_reader :recovery_times
-        attr_reader :boots
-        attr_reader :replacements
+        attr_reader :totals, :recovery_times
+        attr_reader :boots, :replacements
         attr_reader :crash_attribution
-        attr_reader :hung_node_killer
-        attr_reader :liveness_monitor
+        attr_reader :hung_node_killer, :liveness_monitor
         attr_reader :cgroup_memory
         attr_reader :memory_monitor
 
@@ -97,6 +94,9 @@ module Skep
 
         # Is the slot's node being replaced, or about to be?
         def replacing?(slot) = !slot.replacement.nil?
+
+        # A slot that waits after an exit gets its node at once.
+        def start_now(slot) = @boots.start_now(slot)
 
         # Stops a node, and kills it at stop_timeout.
         def terminate(node, reason) = @replacements.retire(node, reason)

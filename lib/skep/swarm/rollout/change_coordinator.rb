@@ -98,7 +98,9 @@ module Skep
           ids = node_pool.slots.map(&:id).first(20)
           return "there is no node #{id.inspect[0, 100]}, but #{ids.join(", ")}" unless slot
 
-          "node #{id} has no process to be replaced: it is #{slot.status}" unless slot.live?
+          return if slot.live? || slot.waiting?
+
+          "node #{id} has no process to be replaced: it is #{slot.status}"
         end
 
         # Any other change takes precedence over an upgrade: a user counts on it, and sent perhaps

@@ -52,10 +52,16 @@ module Skep
 
         def start
           change(:roll)
+          end_waits
           roll
         end
 
         private
+
+        # Slots that wait after an exit, as in a crash loop, get their nodes at once.
+        def end_waits
+          (@slots || @node_pool.all).each { |slot| @node_pool.start_now(slot) }
+        end
 
         def over? = TRANSITIONS.fetch(@state).empty?
 
@@ -241,7 +247,10 @@ module Skep
           @mold_pool.prepare(@mold)
         end
 
-        def adopted = @events.announce(:code_adopted, @mold, plain: @plain)
+        def adopted
+          @events.announce(:code_adopted, @mold, plain: @plain)
+          end_waits
+        end
 
         # Both versions of the code run side by side until the next reload.
         def hint
