@@ -15,11 +15,7 @@ module Skep
         broker(orders: 1)
         @events = events = []
         @node = FakeNode.new { |name, facts| events << [name, facts] }
-        listen
-      end
-
-      def listen(**more)
-        options = Config::SourceOptions.new(**self.options, **more)
+        options = Config::SourceOptions.new(**self.options)
         @consumer = Consumer.new(options.settings.consumer("test", 0, group: "readers",
                                                                         commit_interval: 5.0))
         report = Metrics::EventReporter.new(@node, options.settings)
@@ -34,14 +30,10 @@ module Skep
       end
 
       def teardown
-        close
-        @node&.close
-        super
-      end
-
-      def close
         [@broker_outage, @consumer].compact.each(&:close)
         @scheduler&.clear
+        @node&.close
+        super
       end
 
       test "commits the first offset of a group that had none" do
@@ -62,15 +54,6 @@ module Skep
         @listener.acknowledge([["orders", 0, 3, 0]])
         2.times { assert_empty @listener.last_offsets(DONE) }
         assert_equal([{ "orders" => [0] }], recreated.map { |facts| facts[:partitions] })
-      end
-
-      test "leaves out what a transaction had committed, but not a first message that failed" do
-        close
-        listen(transactional: true)
-        failed = [["orders", 0, 0, 0, "{}"]]
-        assert_equal failed, @listener.last_offsets(failed)
-        assert_empty @listener.last_offsets(DONE)
-        assert_equal 1, recreated.size
       end
 
       private

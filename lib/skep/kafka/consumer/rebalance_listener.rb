@@ -126,7 +126,9 @@ module Skep
         # with the old offset in the new topic. The coordinator answers within milliseconds; a
         # request for the topic's id would wait for a fetch request.
         def last_offsets(done)
-          known = done.select { |entry| known?(entry) }.map { |entry| entry.first(2) }
+          return done if @options.transactional
+
+          known = done.map { |entry| entry.first(2) }.select { |key| @acknowledged.key?(key) }
           leave_out_deleted(known) unless known.empty? || @broker_outage.suspected?
           without_gone(done)
         end
@@ -302,12 +304,6 @@ module Skep
           offset = @consumer.commit_and_seek(topic, number, place)
           @report.event(:kafka_seek, topic:, partition: number, to: place.to_s, offset:)
           offset
-        end
-
-        # Returns true if the group had an offset of the partition. A transaction has committed what
-        # is done; an entry with metadata may say only that the first message has failed.
-        def known?(entry)
-          @acknowledged.key?(entry.first(2)) || (@options.transactional && entry[4].nil?)
         end
 
         # Without an answer, or after an error, the partitions count as they did before.
