@@ -59,7 +59,7 @@ module Skep
         @broker.fail_next(OFFSET_COMMIT, INVALID_COMMIT_OFFSET_SIZE)
         all = Array.new(250) { |number| ["orders", number, 5] }
         assert_equal INVALID_COMMIT_OFFSET_SIZE, consumer.commit(all, 10)
-        found = consumer.commits(all.map { |entry| entry.first(2) }, 10)
+        found = consumer.committed_with_metadata(all.map { |entry| entry.first(2) }, 10)
         assert_equal (100...250).to_a, found.keys.map(&:last)
       end
 
@@ -75,7 +75,8 @@ module Skep
 
       # Offset and metadata. (The leader epoch is the embedded broker's.)
       def committed(number)
-        consumer.commits([["orders", number]], 10).fetch(["orders", number]).values_at(0, 2)
+        key = ["orders", number]
+        consumer.committed_with_metadata([key], 10).fetch(key).values_at(0, 2)
       end
 
       def consumer

@@ -6,7 +6,7 @@
 #
 # Consumer decides nothing. Consumer::GroupMember subscribes, RebalanceListener accepts assignments
 # and revocations, and EventLoop leaves the group. Processing::Scheduler stores the offsets of done
-# batches. When offsets are committed, and by which class, is listed above Processing::Completion
+# batches. Which thread commits offsets when is listed above Processing::Completion
 # (processing/worker.rb).
 #
 #   consumer = Consumer.new(settings)

@@ -211,11 +211,11 @@ module Skep
       end
     end
 
-    # The same with a new client.
+    # The same after a new client, or while the old client can't be closed.
     class NodeStalled < Error
       def initialize(what:, seconds:)
-        super("Nothing has come from #{what} for #{seconds} s, even with a new Kafka client. " \
-              "This node exits and is replaced.")
+        super("Nothing has come from #{what} for #{seconds} s, and a new Kafka client hasn't " \
+              "helped or can't be had. This node exits and is replaced.")
       end
     end
 
@@ -292,8 +292,8 @@ module Skep
       def initialize(step:, code:, text:, retriable: false, fatal: false)
         @code, @text = code, text
         @retriable, @fatal = retriable, fatal
-        super("The transaction failed at #{step} (#{text}). Nothing of it is committed; its " \
-              "batch is retried.")
+        super("The transaction failed at #{step} (#{text}). Its batch is retried unless " \
+              "the brokers have committed it.")
       end
 
       def passing? = true # another try may succeed

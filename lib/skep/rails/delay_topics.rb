@@ -2,8 +2,8 @@
 
 # Chooses the topic in which a delayed job waits. Kafka delivers a partition in order and has no
 # delays, so there is one topic for each of a few lengths: every message of a topic waits equally
-# long, and the first message is always due first. A job goes into the longest topic that isn't
-# longer than its remaining wait, then into the next one, until it is due. Pure.
+# long, so a partition's first message is due first. A job goes into the longest topic that isn't
+# longer than its remaining wait, then into the next such topic, until it is due. Pure.
 #
 #   delays = DelayTopics.new("jobs.delay-5s" => 5, "jobs.delay-60s" => 60)
 #   delays.topic(130)    # => "jobs.delay-60s"; after that minute it goes there once more

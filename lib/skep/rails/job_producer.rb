@@ -19,11 +19,11 @@ module Skep
 
       # Waited beyond librdkafka's own timeout, so that its error is the one that is raised.
       EXTRA_SECONDS = 2.0
-      CHILD = :skep_rails_child
+      NODE = :skep_rails_node
       # The caller waits for its job, so batching only adds latency. The short reconnect interval
       # is needed because librdkafka doesn't time out messages while it waits to reconnect.
       DEFAULTS = { "linger.ms" => "0", "reconnect.backoff.max.ms" => "1000" }.freeze
-      private_constant :EXTRA_SECONDS, :CHILD, :DEFAULTS
+      private_constant :EXTRA_SECONDS, :NODE, :DEFAULTS
 
       @lock = Mutex.new
 
@@ -33,22 +33,22 @@ module Skep
 
           producer = self.producer
           requests.each { |request| produce(producer, request) }
-          end_batch(requests)
+          await_deliveries(requests)
         ensure
           close if producer&.fatal
         end
 
         def with_node(node)
           before = self.node
-          Thread.current.thread_variable_set(CHILD, node)
+          Thread.current.thread_variable_set(NODE, node)
           yield
         ensure
-          Thread.current.thread_variable_set(CHILD, before)
+          Thread.current.thread_variable_set(NODE, before)
         end
 
         # The node whose job this thread runs, or nil. A thread variable, not a fiber-local one: a
         # job may enqueue from an Enumerator, which has its own fiber.
-        def node = Thread.current.thread_variable_get(CHILD)
+        def node = Thread.current.thread_variable_get(NODE)
 
         # Closes the producer. The next `enqueue` creates another.
         def close
@@ -70,7 +70,7 @@ module Skep
           request.error = e
         end
 
-        def end_batch(requests)
+        def await_deliveries(requests)
           deadline = OS.now + seconds + EXTRA_SECONDS
           requests.each do |request|
             request.delivery&.wait(timeout: [deadline - OS.now, 0].max.ceil(1))

@@ -2,8 +2,8 @@
 
 # A topic is deleted and created again while a swarm waits for messages, and the swarm stops before
 # it has noticed. After the next start it reads the new topic from its beginning: not one message is
-# considered done, whether the source keeps the order of partitions or of keys. By key, a
-# message in a long backoff holds the committed offset back.
+# considered done: ordered by partition, in transactions, and ordered by key. By key, a message in a
+# long backoff holds the committed offset back.
 require_relative "scenario"
 require "rdkafka"
 
@@ -24,19 +24,20 @@ KafkaScenario.play do
     admin&.close
   end
 
-  { partition: BEFORE, key: BEFORE - 1 }.each do |order, done|
-    name = topic("by_#{order}", 1)
-    log = File.join(directory, "#{order}.log")
+  { partition: "ordered_by: :partition", transactions: "transactional: true",
+    key: "ordered_by: :key" }.each do |kind, option|
+    name = topic("by_#{kind}", 1)
+    log = File.join(directory, "#{kind}.log")
     start = lambda do
       run_swarm(<<~RUBY)
         require "skep/kafka"
         source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "#{broker.address}" },
-                                         group: "#{order}", topics: "#{name}", commit_interval: 0.2,
-                                         ordered_by: :#{order}, retry_backoff: 600)
-        Skep.swarm "#{order}", nodes: 1 do |swarm|
+                                         group: "#{kind}", topics: "#{name}", commit_interval: 0.2,
+                                         #{option}, retry_backoff: 600)
+        Skep.swarm "#{kind}", nodes: 1 do |swarm|
           swarm.work(source) do |batch, _|
             batch.each do |message|
-              raise "always" if message.payload == "old 40" && #{order == :key}
+              raise "always" if message.payload == "old 40" && #{kind == :key}
               File.write("#{log}", "\#{message.payload}\\n", mode: "a")
               batch.mark(message)
             end
@@ -48,9 +49,11 @@ KafkaScenario.play do
 
     feed(name, (0...BEFORE).map { |number| [number.to_s, "old #{number}", 0] })
     swarm = start.call
-    swarm.follow("the old messages are done") { lines.call.uniq.size == done }
-    offset = order == :key ? 40 : BEFORE
-    swarm.follow("that is committed") { committed(order.to_s, name, 1) == offset }
+    swarm.follow("the old messages are done") do
+      lines.call.uniq.size == (kind == :key ? BEFORE - 1 : BEFORE)
+    end
+    offset = kind == :key ? 40 : BEFORE
+    swarm.follow("that is committed") { committed(kind.to_s, name, 1) == offset }
     swarm.follow_for(1) # the failure, too
     recreate.call(name)
     must("exit with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }

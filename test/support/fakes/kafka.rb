@@ -34,8 +34,8 @@ module Fakes
   PartitionPosition = Struct.new(:key, :position)
   stands_for PartitionPosition, "Skep::Kafka::Processing::AssignedPartition"
 
-  # A partition that may be revoked. restart: where its next owner starts.
-  OwnedPartition = Struct.new(:revoked, :restart)
+  # A partition that may be revoked. resume_entry: where its next owner starts.
+  OwnedPartition = Struct.new(:revoked, :resume_entry)
   stands_for OwnedPartition, "Skep::Kafka::Processing::AssignedPartition"
 
   # A work item that backs off.

@@ -2,9 +2,9 @@
 
 # Polls librdkafka on a background thread while handlers run, so that a slow handler never exceeds
 # max.poll.interval.ms. Handles rebalances (RebalanceListener), reports errors and log lines,
-# notices that a topic was deleted and created again (TopicRecreation, below), cures partitions that
-# stand still (StallMonitor), and ends the membership: at the stop, or shortly before the node is
-# killed. LeavePolicy says whether and when.
+# notices that a topic was deleted and created again (TopicRecreation), cures partitions that stand
+# still (StallMonitor), and ends the membership: at the stop, or shortly before the node is killed.
+# LeavePolicy says whether and when.
 #
 #   event_loop = EventLoop.new(options:, node:, report:, consumer:, scheduler:, metrics:, lease:)
 #   event_loop.start
@@ -13,8 +13,7 @@
 #   event_loop.stop         # ends the thread
 #   event_loop.leave        # commits what is done and leaves the group
 #
-# librdkafka commits every commit_interval seconds on a thread of its own; OffsetCommitter commits
-# what has metadata. All commits are listed above Completion (processing/worker.rb).
+# Which thread commits offsets when is listed above Completion (processing/worker.rb).
 #
 # A handler that hangs is found by the supervisor, from its missing heartbeats.
 module Skep
@@ -48,6 +47,7 @@ module Skep
           @fetch_wait = consumer.fetch_wait
           @broker_outage = BrokerOutage.new(settings: options.settings, consumer:, report:)
           @topic_recreation = TopicRecreation.new(consumer)
+          @transaction_commits = TransactionCommits.for(options, consumer, scheduler)
           @offset_committer = scheduler.offset_committer
           @fetch_errors = FetchErrors.new(settings: options.settings, consumer:, report:)
           if stall_detector
@@ -74,7 +74,7 @@ module Skep
           @thread.close
           @wake.close
           [@broker_outage, @topic_recreation, @fetch_errors, @leave_policy,
-           *@stall_monitor, @rebalance_listener].each(&:close)
+           *@transaction_commits, *@stall_monitor, @rebalance_listener].each(&:close)
           @stopped = true
         end
 
@@ -109,7 +109,7 @@ module Skep
         # librdkafka may report that all brokers are down after one is back.
         def commit_last
           code = last_code
-          @rebalance_listener.committed(code)
+          @rebalance_listener.report_commit(code)
           !GONE.include?(code)
         end
 
@@ -151,7 +151,7 @@ module Skep
 
         def wait
           timers = [@broker_outage, *@offset_committer, @fetch_errors, @leave_policy, *@fetch_wait,
-                    *@stall_monitor]
+                    *@transaction_commits, *@stall_monitor]
           ios = [@consumer.control, @topic_recreation, *timers].filter_map(&:io)
           seconds = [poll_interval, @lease.limit / 2, *timers.filter_map(&:seconds_left)].min
           readable, = IO.select([@wake, *ios], nil, nil, seconds)
@@ -164,7 +164,11 @@ module Skep
           @offset_committer&.look(@scheduler)
           @stall_monitor&.look(outage: @broker_outage.suspected?)
           leave_early if @leave_policy.due?
+          query_topic_ids if @transaction_commits&.look
           readable.include?(@broker_outage.io) ? end_outage : @broker_outage.report_when_certain
+          if readable.include?(@transaction_commits&.io)
+            @rebalance_listener.acknowledge(@transaction_commits.entries)
+          end
           return unless readable.include?(@topic_recreation.io)
 
           @rebalance_listener.topics_recreated(@topic_recreation.recreated)
@@ -193,7 +197,7 @@ module Skep
           @offset_committer&.answered(event.list.to_a)
           return if refused
 
-          query_topic_ids if event.code.zero? || @rebalance_listener.committed(event.code)
+          query_topic_ids if event.code.zero? || @rebalance_listener.report_commit(event.code)
         end
 
         def statistics(statistics)
@@ -277,75 +281,6 @@ module Skep
           AuthorizationError.new(what: :group, name: @options.group,
                                  cause: @report.clean(event.text),
                                  brokers: @options.settings.brokers)
-        end
-      end
-
-      # Detects that a topic was deleted and created again, by its topic id. librdkafka (2.11)
-      # doesn't: it continues at the old offset, in the middle of the new topic.
-      #
-      #   topic_recreation = TopicRecreation.new(consumer)
-      #   topic_recreation.query(["orders"])  # at an assignment and after each commit; doesn't wait
-      #   topic_recreation.io                  # readable when there is an answer
-      #   topic_recreation.recreated           # => ["orders"]
-      #   topic_recreation.close
-      #
-      # It asks after commits because there is no other sign: the partitions of a topic that is
-      # created again at once stay assigned, and no request fails. A node that reads nothing commits
-      # nothing, and needs no answer.
-      #
-      # A new id counts once two answers have it. The zero id is no id: librdkafka reports it for a
-      # broker before Kafka 2.8, also in a cluster that is being upgraded.
-      class TopicRecreation
-        ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
-        private_constant :ZERO
-
-        def initialize(consumer)
-          @consumer = consumer
-          @answers = consumer.queue
-          @ids = {}
-          @unconfirmed = {}
-        end
-
-        def io = @answers.io
-
-        def query(topics)
-          return if @querying || topics.empty?
-
-          Librdkafka::AdminRequests.describe_topics(
-            @consumer, @answers, topics, Librdkafka::AdminRequests::NO_TIMEOUT
-          )
-          @querying = true
-        end
-
-        # Reads the answer.
-        def recreated
-          answer = {}
-          @answers.drain { |event| answer.update(Librdkafka::AdminRequests.topic_ids_in(event)) }
-          @querying = false
-          confirmed = compare(answer.reject { |_, id| id == ZERO })
-          query(@unconfirmed.keys)
-          confirmed
-        end
-
-        # Sends no further request.
-        def close
-          @querying = true
-          @answers.close
-        end
-
-        def inspect
-          "#<Skep::Kafka::Consumer::TopicRecreation topics=#{@ids.size}>"
-        end
-
-        private
-
-        # Returns the topics whose new id is confirmed.
-        def compare(ids)
-          changed = ids.reject { |topic, id| @ids.fetch(topic, id) == id }
-          confirmed = changed.select { |topic, id| @unconfirmed[topic] == id }
-          @unconfirmed = changed.except(*confirmed.keys)
-          @ids.update(ids.except(*@unconfirmed.keys))
-          confirmed.keys
         end
       end
     end

@@ -6,8 +6,9 @@
 #
 #   GroupMember.run(options, node, handler)
 #
-# If another member takes its group.instance.id (InstanceIdTaken), it joins again without one. If a
-# partition stands still and only a new client may help (ClientStalled), it joins again with one.
+# If another member takes its group.instance.id (InstanceIdTaken), it joins again without an id. If
+# a partition is stalled and only a new client may help (ClientStalled), it joins again with a new
+# client.
 #
 # With one thread the handler runs on the calling thread. With more it runs on worker threads, each
 # with a work item of its own. The event loop polls librdkafka beside them.

@@ -12,7 +12,7 @@
 #   listener.topics_recreated(topics)
 #   listener.commit                      # what is done, as soon as a coordinator answers
 #   listener.try_commit                  # what is done, once; => an error code
-#   listener.committed(code)             # reports a commit that failed
+#   listener.report_commit(code)         # reports a commit that failed
 #   listener.acknowledge(entries)        # of a commit that was answered
 #   listener.last_offsets(done)          # what to commit before a stop or a revocation
 #   listener.close                       # no handler runs any more
@@ -66,7 +66,8 @@ module Skep
 
         # Waits up to `rebalance_wait` for the handlers, by default 0.8 of max.poll.interval.ms, for
         # which Kafka waits for this member, in each of its rebalance protocols.
-        # Scheduler#ask_back ends batches in progress early: `Batch#each` stops, `mark` is false.
+        # Scheduler#ask_back ends batches in progress early: `Batch#each` stops. After #take_back
+        # `mark` returns false.
         def partitions_revoked(list)
           @lost = lost = @consumer.lost?
           deadline = OS.now + @options.rebalance_wait
@@ -98,7 +99,7 @@ module Skep
         # Takes all partitions back without waiting for handlers, and commits what is done.
         def abandon
           done = last_offsets(revoke(@scheduler.keys))
-          committed(@consumer.commit(done, COMMIT_SECONDS))
+          report_commit(@consumer.commit(done, COMMIT_SECONDS))
           @consumer.store_metadata(done) unless @options.transactional
         end
 
@@ -126,15 +127,13 @@ module Skep
         # with the old offset in the new topic. The coordinator answers within milliseconds; a
         # request for the topic's id would wait for a fetch request.
         def last_offsets(done)
-          return done if @options.transactional
-
           known = done.map { |entry| entry.first(2) }.select { |key| @acknowledged.key?(key) }
           leave_out_deleted(known) unless known.empty? || @broker_outage.suspected?
           without_gone(done)
         end
 
-        # Commits were answered, with entries of topic, number, offset and error code. librdkafka
-        # also reports commits without an offset.
+        # The group has these offsets: entries of topic, number, offset and error code. A commit may
+        # also be answered without an offset.
         def acknowledge(entries)
           entries.each do |topic, number, offset, code|
             @acknowledged[[topic, number]] = true if code.zero? && offset >= 0
@@ -151,7 +150,7 @@ module Skep
         # Returns true if an offset was committed: the group knows this member then.
         def commit
           done = @scheduler.certain
-          done.any? && committed(commit_while_away(done)) && !@consumer.lost?
+          done.any? && report_commit(commit_while_away(done)) && !@consumer.lost?
         end
 
         # Waits for the answer until the deadline, but a second at least.
@@ -161,7 +160,7 @@ module Skep
         end
 
         # Returns true if the code is that of a successful commit; reports any other.
-        def committed(code)
+        def report_commit(code)
           return code.zero? if [0, Librdkafka::ErrorCode::NO_OFFSET].include?(code)
 
           @report.problem(Librdkafka::Bindings.err2name(code), Librdkafka::Bindings.err2str(code),
@@ -178,7 +177,7 @@ module Skep
         # assignment goes to librdkafka without offsets: it would take given ones for positions, not
         # for committed offsets, and might not commit lower ones later.
         def add(keys)
-          committed = commits(keys)
+          committed = committed_with_metadata(keys)
           keys.each do |key|
             new = partition(key)
             offset, epoch, metadata = *committed[key]
@@ -192,11 +191,11 @@ module Skep
 
         # Asks again while the group's coordinator doesn't answer: without its metadata all beyond
         # the offset is processed again. librdkafka reads nothing before that answer either.
-        def commits(keys)
+        def committed_with_metadata(keys)
           deadline = OS.now + [@lease.limit / 2, COMMITTED_SECONDS].max
           Kernel.loop do
             seconds = (deadline - OS.now).clamp(0.1, COMMITTED_SECONDS)
-            found = @consumer.commits(keys, seconds)
+            found = @consumer.committed_with_metadata(keys, seconds)
             return found.to_h if found || OS.now > deadline || @node.stopping? || @consumer.lost?
 
             @pause.pop(timeout: RETRY_SECONDS)
@@ -266,7 +265,7 @@ module Skep
         # Commits what is done of partitions that are about to be unassigned.
         def give_up(done, deadline)
           done = last_offsets(done)
-          committed(commit_while_away(done, deadline))
+          report_commit(commit_while_away(done, deadline))
           @consumer.store_metadata(done) unless @options.transactional
         end
 
@@ -309,7 +308,7 @@ module Skep
         # Without an answer, or after an error, the partitions count as they did before.
         def leave_out_deleted(known)
           seconds = [LAST_SECONDS, *@node.time_left&./(6)].min
-          found = @consumer.commits(known, [seconds, 0].max)
+          found = @consumer.committed_with_metadata(known, [seconds, 0].max)
           gone = found ? known - found.keys : []
           leave_out(gone) if gone.any?
         end

@@ -5,7 +5,8 @@
 #
 #   dead_letter_queue.put(message, error, to: "orders.dead", attempts: 5)
 #
-# `put` returns once the brokers have the message.
+# `put` returns once the brokers have the message; in a transactional source at once, and the
+# transaction that commits the message's offset contains it.
 #
 # Raises DeliveryFailed if it couldn't be written; while the node stops, it gives up after some
 # seconds and raises, too. It adds the headers skep.topic, skep.partition, skep.offset, skep.error,

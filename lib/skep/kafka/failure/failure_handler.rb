@@ -3,9 +3,9 @@
 # Decides what happens to a batch that isn't done. A batch whose handler raised is retried after a
 # backoff; after max_attempts its messages are tried one by one, and one that still fails goes to
 # the dead letter topic, but only if other messages of the partition have succeeded meanwhile, or it
-# has failed for retry_for seconds. NonRetryable goes there at once, an error of the cluster never;
-# the source's `on_error` decides otherwise for classes of errors. A message that has crashed its
-# node too often isn't tried again.
+# has failed for retry_for seconds. A message for which NonRetryable is raised goes there at once,
+# one with an error of the cluster never. The source's `on_error` may decide this by the class of
+# the error. A message that has crashed its node too often isn't tried again.
 #
 #   failure_handler.handler_raised(item, error, at: 41)   # at: the message's offset, if it is known
 #   failure_handler.unreadable_payloads(item, { 41 => error })   # raised by the deserializer

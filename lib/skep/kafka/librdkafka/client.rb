@@ -130,8 +130,8 @@ module Skep
       #   consumer.end_of("orders", 3)       # => 1234, the high watermark as of the last fetch; nil
       #   consumer.ends(keys, 2.0)           # => { ["orders", 3] => 1250 }, the high watermarks
       #   consumer.committed(keys, 2.0)      # the group's committed offsets
-      #   consumer.commits(keys, 2.0)        # => { ["orders", 3] => [42, 7, "…"] }, the same with
-      #                                      # leader epoch and metadata, which may be nil
+      #   consumer.committed_with_metadata(keys, 2.0)   # => { ["orders", 3] => [42, 7, "…"] }, the
+      #                                      # same with leader epoch and metadata, or nil for them
       #   consumer.starts(keys, 2.0)         # where a group without a committed offset starts
       #   consumer.find(["orders", 3], :beginning, 2.0)   # => 17; or :end, or a Time; raises
       #                                                   # LibrdkafkaError without a response
@@ -152,7 +152,7 @@ module Skep
 
         def committed(keys, seconds) = look_up(:committed, keys, nil, seconds)
 
-        def commits(keys, seconds)
+        def committed_with_metadata(keys, seconds)
           TopicPartitionList.make(keys) do |list|
             next unless Bindings.committed(handle, list.pointer, (seconds * 1000).to_i).zero?
 

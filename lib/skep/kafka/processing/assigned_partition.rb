@@ -214,11 +214,11 @@ module Skep
         end
 
         # Where its next owner begins if nothing more is committed; nil before the first read.
-        def restart = (position || @first)&.then { |offset| entry(offset) }
+        def resume_entry = (position || @first)&.then { |offset| entry(offset) }
 
         # [topic, number, offset, epoch, metadata] to commit, without the last two if they aren't
         # known; nil if nothing is done, and no message has failed alone.
-        def progress = (restart if position || @beyond.failures.any?)
+        def progress = (resume_entry if position || @beyond.failures.any?)
 
         # The leader epoch of the message before that offset, to commit with it; nil if unknown.
         def epoch(offset) = @reader.epochs.at(offset)

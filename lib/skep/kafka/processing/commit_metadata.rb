@@ -7,9 +7,9 @@
 #   text = CommitMetadata.write(40, done: "0101", failures: { 40 => failures }, epoch: 7)
 #   found = CommitMetadata.read(text, 40)   # found.done?(43) => true
 #
-# Brokers accept 4,096 bytes (offset.metadata.max.bytes): done are digits, in the text as a
-# compressed bitmap. What doesn't fit is left out: offsets far behind, failures of few tries.
-# Other programs may copy it to an offset of another cluster (MirrorMaker): it names its own.
+# Brokers accept 4,096 bytes (offset.metadata.max.bytes). So the text has the digits of `done` as a
+# compressed bitmap, and leaves out what doesn't fit: offsets far beyond its own, failures of few
+# tries. The text names its offset, since MirrorMaker copies it to other offsets of other clusters.
 module Skep
   module Kafka
     module Processing

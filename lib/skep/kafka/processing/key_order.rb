@@ -61,7 +61,7 @@ module Skep
 
         def put(messages, keys, bytes:)
           @tracker.open(messages.map(&:offset), bytes:)
-          messages.zip(keys) { |message, key| wait(key, message) }
+          messages.zip(keys) { |message, key| enqueue(key, message) }
         end
 
         # A worker's share of the messages that may be processed, in order.
@@ -144,7 +144,7 @@ module Skep
           message.dup
         end
 
-        def wait(key, message)
+        def enqueue(key, message)
           return @busy[key] << message if @busy.key?(key)
 
           @count += 1

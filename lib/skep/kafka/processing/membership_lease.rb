@@ -72,7 +72,7 @@ module Skep
         # Without an answer, or if the commit is refused, this waits a moment: if the partition is
         # lost, the event loop hears of it soon.
         def ask
-          place = @scheduler.restart(@partition) or return @lease.confirm # nothing was read yet
+          place = @scheduler.resume_entry(@partition) or return @lease.confirm # nothing read
           code = @node.busy(for: SECONDS + 1) { @consumer.commit([place], SECONDS) }
           return @lease.confirm if code.zero? && !@consumer.lost?
 

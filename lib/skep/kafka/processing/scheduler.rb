@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Schedules work for this node's assigned partitions. A partition is idle, ready, in backoff after a
-# failure, or being read. Thread-safe: the event loop adds and revokes partitions, the main thread
-# wakes them, workers take and release work items.
+# Schedules work for this node's assigned partitions. A partition is idle, ready, being read, or in
+# backoff: after a failure, or for `max_wait`. Thread-safe: the event loop adds and revokes
+# partitions, the main thread wakes them, workers take and release work items.
 #
 #   scheduler = Scheduler.new(offset_store: consumer, report:)
 #   item = scheduler.next_item            # waits for messages to process; nil once closed
@@ -226,7 +226,7 @@ module Skep
           end
         end
 
-        def restart(partition) = @lock.synchronize { partition.restart }
+        def resume_entry(partition) = @lock.synchronize { partition.resume_entry }
 
         # Returns [topic, number] of the assigned partitions.
         def keys = @lock.synchronize { @assignment.assigned.map(&:key) }

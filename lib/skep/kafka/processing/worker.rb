@@ -8,10 +8,9 @@
 #   worker.run_until_quiet(node, failure: -> { nil })   # on the node's main thread
 #
 # A batch is done when the handler has returned: Completion (below) waits for its output and stores
-# its offset. PayloadDeserializer gives messages their values, PartitionOwnership
-# (membership_lease.rb) says if a partition is still this node's. After a crash a batch's messages
-# are processed one at a time; a message that crashes each node isn't processed any more
-# (Failure::PoisonDetector). DatabaseOffsets has the transactions of `offsets: :database`.
+# its offset. PartitionOwnership (membership_lease.rb) says if a partition is still this node's.
+# After a crash a batch's messages are processed one at a time; a message that crashes each node
+# isn't processed any more (Failure::PoisonDetector).
 module Skep
   module Kafka
     module Processing
@@ -242,26 +241,27 @@ module Skep
       #   completion.commit                      # commits all that is done; waits for the broker
       #
       # A commit has two steps. When a batch is done or marked, Scheduler#complete or #mark moves
-      # the partition's position. If it has moved, Consumer#store stores it in librdkafka.
-      # librdkafka's own thread commits what is stored every `commit_interval` seconds. By key, and
-      # after a failure of a message alone, Consumer::OffsetCommitter commits, with metadata.
+      # the partition's position. If it has moved, Consumer#store stores it in librdkafka. Then one
+      # of these commits it, in the first three rows without waiting for the answer:
       #
-      # skep also commits at once, by Consumer#commit:
+      # | when | by | thread |
+      # |---|---|---|
+      # | every `commit_interval`, unless by key | librdkafka: the stored offsets | its own |
+      # | every `commit_interval` by key; after a failure alone | OffsetCommitter | event loop |
+      # | when partitions are unassigned, unless by key | librdkafka: the stored offsets | its own |
+      # | partitions are revoked; before others are assigned | RebalanceListener | event loop |
+      # | an outage ends; the node leaves before its kill | EventLoop | event loop |
+      # | the node stops; before, if the whole swarm stops | EventLoop, await_other_nodes | main |
+      # | a partition seeks | Consumer#commit_and_seek | the one that reads it |
+      # | around a suspect message; after a poison message | #commit, below | worker |
+      # | the group may not know this node any more | PartitionOwnership | worker |
       #
-      # | when | where |
-      # |---|---|
-      # | partitions are revoked; before others are assigned | RebalanceListener |
-      # | the node stops | EventLoop#leave; before it #await_other_nodes, if the whole swarm stops |
-      # | the node leaves before its kill, or an outage ends | EventLoop, by RebalanceListener |
-      # | a partition seeks | Consumer#commit_and_seek |
-      # | before and after a suspect message; after a poison message | #commit, below |
-      # | it is doubtful whether the group still knows this node | PartitionOwnership |
+      # In a transactional source a batch's offset isn't stored: TransactionalProducer#end_batch, on
+      # the worker's thread, commits it with the output, and #commit does nothing. A commit at a
+      # revocation or at the stop only repeats offsets that transactions have committed. It leaves
+      # out a partition whose transaction has no answer yet (AssignedPartition#in_doubt?).
       #
-      # In a transactional source a batch's offset isn't stored:
-      # TransactionalProducer#end_batch commits it with the output, and #commit does nothing.
-      # A commit at a revocation or at the stop only repeats offsets that transactions have
-      # committed. It leaves out a partition whose transaction has no answer yet
-      # (AssignedPartition#in_doubt?).
+      # With `offsets: :database` the offset that counts is in the handler's database transaction.
       class Completion
         # Marks messages of one work item as done.
         Marker = Struct.new(:completion, :item) do
@@ -356,7 +356,7 @@ module Skep
 
         # What is committed isn't delivered again, even if the node crashes.
         def commit
-          done = @scheduler.done
+          done = @scheduler.certain
           return if done == @committed || @outputs.transactional?
 
           code = @node.busy(for: COMMIT_SECONDS + 1) { @consumer.commit(done, COMMIT_SECONDS) }

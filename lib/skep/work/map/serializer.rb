@@ -3,8 +3,9 @@
 module Skep
   module Work
     class Map
-      # Converts items, results and exceptions to bytes and back. This is the only place in skep
-      # that marshals: both ends are forks of one program, and no other process has their socket.
+      # Converts items, results and exceptions to bytes and back. It may use Marshal because both
+      # ends are forks of one program, and no other process has their socket. (Message defines how
+      # it is marshalled; skep's other processes exchange JSON.)
       #
       #   Serializer.dump_results([1, 2], from: 40)
       #   Serializer.load(bytes)

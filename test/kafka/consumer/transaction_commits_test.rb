@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+module Skep
+  module Kafka
+    # What a transactional source's event loop learns of its transactions (topic_recreation.rb).
+    class TransactionCommitsTest < ::KafkaCase
+      # A scheduler that has these entries to commit.
+      Entries = Struct.new(:certain)
+      private_constant :Entries
+
+      def setup
+        super
+        broker(orders: 2)
+        @options = Config::SourceOptions.new(**options, transactional: true)
+        @consumer = Consumer.new(@options.settings.consumer("test", 0, group: "readers",
+                                                                         commit_interval: 5.0))
+        @scheduler = Entries.new([["orders", 0, 5, 7], ["orders", 1, 3]])
+        @commits = Consumer::TransactionCommits.new(@consumer, @scheduler, group: "readers",
+                                                                           interval: 0.0)
+      end
+
+      def teardown
+        [@commits, @consumer].compact.each(&:close)
+        super
+      end
+
+      test "returns the offsets that the group has after transactions have committed" do
+        assert_equal 0, @consumer.commit([["orders", 0, 5]], 5.0)
+        assert @commits.look
+        wait_readable(@commits.io)
+
+        known, unknown = @commits.entries.sort_by { |entry| entry[1] }
+        assert_equal ["orders", 0, 5, 0], known
+        assert_predicate unknown[2], :negative?
+      end
+
+      test "asks only if something was committed since the last time" do
+        assert @commits.look
+        refute @commits.look
+        @scheduler.certain = [["orders", 0, 6, 7], ["orders", 1, 3]]
+        assert @commits.look
+      end
+
+      test "asks once in the interval, and never in a source without transactions" do
+        slow = Consumer::TransactionCommits.for(@options, @consumer, @scheduler)
+        refute slow.look
+        assert_in_delta 5.0, slow.seconds_left, 1.0
+        assert_nil Consumer::TransactionCommits.for(Config::SourceOptions.new(**options), nil, nil)
+      ensure
+        slow&.close
+      end
+    end
+  end
+end
