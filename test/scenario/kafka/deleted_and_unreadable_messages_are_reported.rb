@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# A deleted and recreated topic is read from its beginning, whatever its size. A group with members
-# can't be deleted. skep reports the number of messages that retention deleted before they were
-# read. skep skips no batch with a wrong checksum on the broker's disk: the partition waits until it
-# is repaired.
+# A deleted and recreated topic is read from its beginning, whatever its size, also in transactions.
+# A group with members can't be deleted. skep reports the number of messages that retention deleted
+# before they were read. skep skips no batch with a wrong checksum on the broker's disk: the
+# partition waits until it is repaired.
 require_relative "scenario"
 require_relative "support/wire"
 require "rdkafka"
@@ -35,6 +35,23 @@ class DeletedMessages < KafkaScenario
     at = 0
     at += 12 + text[at + 8, 4].unpack1("N") while text[at, 8].unpack1("Q>") != offset
     File.open(path, "r+b") { |file| file.pwrite((text.getbyte(at + 80) ^ 1).chr, at + 80) }
+  end
+
+  # At first the topic has 500 messages, then 1,500.
+  def reads_recreated_topic_in_transactions
+    name = topic("copied", 1)
+    before = keys.size
+    more = ", commit_interval: 0.3, transactional: true"
+    swarm = run_swarm(reader(name, nodes: 1, group: "copiers", more:))
+    swarm.await("node_assigned")
+    feed(name, (50_000...50_500).map { |n| [n.to_s, "v"] })
+    await_keys(before + 500)
+    recreate(name)
+    feed(name, (50_500...52_000).map { |n| [n.to_s, "v"] })
+    await_keys(before + 2_000)
+    recreated = swarm.await("kafka_topic_recreated")
+    must("name the topic: #{recreated}") { recreated["partitions"] == { name => [0] } }
+    must("exit with 0") { swarm.stop.exitstatus.zero? }
   end
 
   def bills_done = lines.count { |line| line.include?(" bills/") }
@@ -94,4 +111,6 @@ DeletedMessages.play do
   await_keys(1_530)
   swarm.await("kafka_readable")
   must("exit with 0") { swarm.stop.exitstatus.zero? }
+
+  reads_recreated_topic_in_transactions
 end
