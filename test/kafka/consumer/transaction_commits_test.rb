@@ -4,7 +4,7 @@ require "kafka/support/kafka_case"
 
 module Skep
   module Kafka
-    # What a transactional source's event loop learns of its transactions (topic_recreation.rb).
+    # What a transactional source's event loop learns of its transactions.
     class TransactionCommitsTest < ::KafkaCase
       # A scheduler that has these entries to commit.
       Entries = Struct.new(:certain)
@@ -29,27 +29,42 @@ module Skep
       test "returns the offsets that the group has after transactions have committed" do
         assert_equal 0, @consumer.commit([["orders", 0, 5]], 5.0)
         assert @commits.look
-        wait_readable(@commits.io)
-
-        known, unknown = @commits.entries.sort_by { |entry| entry[1] }
+        known, unknown = answered.sort_by { |entry| entry[1] }
         assert_equal ["orders", 0, 5, 0], known
         assert_predicate unknown[2], :negative?
       end
 
       test "asks only if something was committed since the last time" do
         assert @commits.look
+        answered
         refute @commits.look
         @scheduler.certain = [["orders", 0, 6, 7], ["orders", 1, 3]]
         assert @commits.look
       end
 
-      test "asks once in the interval, and never in a source without transactions" do
+      test "asks nothing before the answer to its last question" do
+        assert @commits.look
+        @scheduler.certain = [["orders", 0, 6, 7]]
+        refute @commits.look
+        assert_nil @commits.seconds_left
+        answered
+        assert @commits.look
+      end
+
+      test "asks once in 5 s, and never in a source without transactions" do
         slow = Consumer::TransactionCommits.for(@options, @consumer, @scheduler)
         refute slow.look
         assert_in_delta 5.0, slow.seconds_left, 1.0
         assert_nil Consumer::TransactionCommits.for(Config::SourceOptions.new(**options), nil, nil)
       ensure
         slow&.close
+      end
+
+      private
+
+      def answered
+        wait_readable(@commits.io)
+        @commits.entries
       end
     end
   end

@@ -54,7 +54,7 @@ KafkaScenario.play do
     end
     offset = kind == :key ? 40 : BEFORE
     swarm.follow("that is committed") { committed(kind.to_s, name, 1) == offset }
-    swarm.follow_for(1) # the failure, too
+    swarm.follow_for(kind == :transactions ? 7 : 1) # until skep knows it; the failure, too
     recreate.call(name)
     must("exit with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
     reported = swarm.events.any? { |event| event["event"] == "kafka_topic_recreated" }

@@ -2,9 +2,9 @@
 
 # Polls librdkafka on a background thread while handlers run, so that a slow handler never exceeds
 # max.poll.interval.ms. Handles rebalances (RebalanceListener), reports errors and log lines,
-# notices that a topic was deleted and created again (TopicRecreation), cures partitions that stand
-# still (StallMonitor), and ends the membership: at the stop, or shortly before the node is killed.
-# LeavePolicy says whether and when.
+# notices that a topic was deleted and created again (TopicRecreation, below), cures partitions that
+# stand still (StallMonitor), and ends the membership: at the stop, or shortly before the node is
+# killed. LeavePolicy says whether and when.
 #
 #   event_loop = EventLoop.new(options:, node:, report:, consumer:, scheduler:, metrics:, lease:)
 #   event_loop.start
@@ -281,6 +281,75 @@ module Skep
           AuthorizationError.new(what: :group, name: @options.group,
                                  cause: @report.clean(event.text),
                                  brokers: @options.settings.brokers)
+        end
+      end
+
+      # Detects that a topic was deleted and created again, by its topic id. librdkafka (2.11)
+      # doesn't: it continues at the old offset, in the middle of the new topic.
+      #
+      #   topic_recreation = TopicRecreation.new(consumer)
+      #   topic_recreation.query(["orders"])  # at an assignment and after commits; doesn't wait
+      #   topic_recreation.io                  # readable when there is an answer
+      #   topic_recreation.recreated           # => ["orders"]
+      #   topic_recreation.close
+      #
+      # It asks after commits because there is no other sign: the partitions of a topic that is
+      # created again at once stay assigned, and no request fails. A node that reads nothing commits
+      # nothing, and needs no answer. TransactionCommits notices the commits of transactions.
+      #
+      # A new id counts once two answers have it. The zero id is no id: librdkafka reports it for a
+      # broker before Kafka 2.8, also in a cluster that is being upgraded.
+      class TopicRecreation
+        ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
+        private_constant :ZERO
+
+        def initialize(consumer)
+          @consumer = consumer
+          @answers = consumer.queue
+          @ids = {}
+          @unconfirmed = {}
+        end
+
+        def io = @answers.io
+
+        def query(topics)
+          return if @querying || topics.empty?
+
+          Librdkafka::AdminRequests.describe_topics(
+            @consumer, @answers, topics, Librdkafka::AdminRequests::NO_TIMEOUT
+          )
+          @querying = true
+        end
+
+        # Reads the answer.
+        def recreated
+          answer = {}
+          @answers.drain { |event| answer.update(Librdkafka::AdminRequests.topic_ids_in(event)) }
+          @querying = false
+          confirmed = compare(answer.reject { |_, id| id == ZERO })
+          query(@unconfirmed.keys)
+          confirmed
+        end
+
+        # Sends no further request.
+        def close
+          @querying = true
+          @answers.close
+        end
+
+        def inspect
+          "#<Skep::Kafka::Consumer::TopicRecreation topics=#{@ids.size}>"
+        end
+
+        private
+
+        # Returns the topics whose new id is confirmed.
+        def compare(ids)
+          changed = ids.reject { |topic, id| @ids.fetch(topic, id) == id }
+          confirmed = changed.select { |topic, id| @unconfirmed[topic] == id }
+          @unconfirmed = changed.except(*confirmed.keys)
+          @ids.update(ids.except(*@unconfirmed.keys))
+          confirmed.keys
         end
       end
     end
