@@ -61,6 +61,15 @@ class SlotTest < Skep::TestCase
     assert_equal "no database", @slot.failure
   end
 
+  test "counts no process that refused to begin as a crash, and the next one again" do
+    3.times { leave(launch.tap { |node| node.refused = true }, Exit.new(1)) }
+    assert_equal [3, { "boot" => 0, "work" => 0 }],
+                 [@slot.deaths.times.size, @slot.deaths.counts]
+    leave(launch, Exit.new(7))
+    assert_equal [1, { "boot" => 1, "work" => 0 }],
+                 [@slot.deaths.times.size, @slot.deaths.counts]
+  end
+
   test "is restarting from its process' death until that exit is recorded" do
     recorded = 0
     dead = ready(launch)

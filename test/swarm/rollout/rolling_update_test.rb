@@ -76,8 +76,38 @@ class RollingUpdateTest < Skep::TestCase
     update.start
     settle(true)
     assert_equal [[0, 2], [], [nil]], [@parts.node_pool.started, asked, @ended]
-    update(slots: [slots[2]]).start
-    assert_equal [0, 2, 2], @parts.node_pool.started
+  end
+
+  test "waits until the one slot that it was given has a node again" do
+    wait_alone
+    assert_equal [[2], [], []], [@parts.node_pool.started, asked, @ended]
+    events.publish(:node_ready, RolloutParts.node(@parts.old, slots[1]))
+    assert_empty @ended
+    events.publish(:node_ready, slots[2].node)
+    assert_equal [[nil], :done], [@ended, @update.state]
+  end
+
+  test "fails if the one slot that it was given can't start" do
+    wait_alone
+    slots[2].last_exit = "exit 7"
+    events.announce(:exit_recorded, slots[2].node)
+    assert_equal [["node 2 could not start: the new process ended, exit 7"], :failed],
+                 [@ended, @update.state]
+    wait_alone
+    events.publish(:fork_failed, slots[2], error: "no descriptor")
+    wait_alone
+    events.publish(:swarm_stopping)
+    assert_equal ["node 2 could not start: no descriptor",
+                  "node 2 could not start: the swarm is stopping"], @ended.drop(1)
+  end
+
+  test "needs no node for a slot that is removed meanwhile" do
+    wait_alone
+    events.publish(:swarm_scaled)
+    assert_empty @ended
+    slots[2].retired = true
+    events.publish(:swarm_scaled)
+    assert_equal [nil], @ended
   end
 
   test "fails if the swarm stops" do
@@ -89,6 +119,14 @@ class RollingUpdateTest < Skep::TestCase
   end
 
   private
+
+  def events = @parts.events
+
+  def wait_alone
+    slots[2].waiting = true
+    slots[2].node = nil
+    update(slots: [slots[2]]).start
+  end
 
   def slots = @parts.slots
   def asked = @parts.node_pool.asked
@@ -107,7 +145,8 @@ class ReloadTest < Skep::TestCase
   Config = Skep::Swarm::Definition::Config
   PLAIN = { "name" => "s", "options" => { "nodes" => 2 }, "events" => [],
             "tasks" => [{ "facts" => { "kind" => "block" } }] }.freeze
-  private_constant :Config, :PLAIN
+  STILLBORN = "the first node of the new mold could not begin"
+  private_constant :Config, :PLAIN, :STILLBORN
 
   def setup
     super
@@ -190,6 +229,45 @@ class ReloadTest < Skep::TestCase
     assert_equal [:done, [nil]], [@reload.state, @ended]
   end
 
+  test "rolls back if the new node dies after the old one" do
+    loaded
+    mold_ready
+    slot = request.slot
+    slot.node, slot.last_mold, slot.last_exit = nil, @mold, "exit 8"
+    settle(false)
+    assert_equal :rolled_back, @reload.state
+    assert_equal ["#{STILLBORN}: the new process ended, exit 8"], @ended
+  end
+
+  test "tries the new mold in a slot that waits if no node works" do
+    all_wait
+    assert_equal [[0], :canary], [@parts.node_pool.started, @reload.state]
+    events.publish(:node_ready, @parts.slots[0].node)
+    assert_equal [[0, 1], @mold], [@parts.node_pool.started, @parts.node_pool.mold]
+    assert_equal [[nil], :done], [@ended, @reload.state]
+  end
+
+  test "rolls back if that node can't begin" do
+    all_wait
+    @parts.slots[0].failure = "no database"
+    events.announce(:exit_recorded, @parts.slots[0].node)
+    assert_equal [:rolled_back, [0]], [@reload.state, @parts.node_pool.started]
+    assert_equal ["#{STILLBORN}: no database"], @ended
+    events.publish(:node_ready, @parts.slots[0].node)
+    assert_equal 1, @ended.size
+  end
+
+  test "tries another slot that waits if that one is removed" do
+    all_wait
+    first, second = @parts.slots
+    first.retired = true
+    first.node = nil
+    events.publish(:swarm_scaled)
+    assert_equal [[0, 1], :canary], [@parts.node_pool.started, @reload.state]
+    events.publish(:node_ready, second.node)
+    assert_equal [nil], @ended
+  end
+
   test "never adopts a mold that has died, even if no slot is left to try" do
     loaded
     mold_ready
@@ -230,6 +308,15 @@ class ReloadTest < Skep::TestCase
   def add_slots(*ids)
     @parts.slots.concat(ids.map { |id| RolloutParts::Slot.new(id, nil, false, id) })
     @parts.slots.last(ids.size).each { |slot| slot.node = RolloutParts.node(@parts.old, slot) }
+  end
+
+  def all_wait
+    @parts.slots.each do |slot|
+      slot.node = nil
+      slot.waiting = true
+    end
+    loaded
+    mold_ready
   end
 
   def read(plain) = Config.new(plain["name"], plain["options"], tasks: plain["tasks"], events: [])

@@ -23,8 +23,11 @@ class RolloutParts
     def retire_to_mold(_number, socket) = self.socket = socket
   end
 
-  Slot = Struct.new(:id, :node, :retired, :load, :failure, :successor, :waiting) do
+  Slot = Struct.new(:id, :node, :retired, :load, :failure, :successor, :waiting, :last_mold,
+                    :last_exit) do
     def label = id
+    def mold = node&.mold
+    def event_facts = { node: label }
     def waiting? = waiting ? true : false
     def helper? = id.nil?
     def live? = !node.nil?
@@ -57,7 +60,16 @@ class RolloutParts
     end
 
     def all = slots
-    def start_now(slot) = (started << slot.id if slot.waiting?)
+
+    # The slot gets a node of this mold, or of the present one.
+    def start_now(slot, mold: nil)
+      return unless slot.waiting?
+
+      started << slot.id
+      slot.waiting = false
+      slot.node = RolloutParts.node(mold || self.mold, slot)
+    end
+
     def replacing?(slot) = @replacing.key?(slot)
     def when_replaced(slot, &block) = @replacing[slot] = block
     def cancel_replacement(slot, reason) = asked << Request.new(slot, reason, :cancelled)

@@ -8,7 +8,7 @@
 #   boots.enqueue(slot)        # launches the slot's node, or a successor of its node
 #   boots.enqueue(slot, mold:) # the same from another mold
 #   boots.later(slot, 0.4)     # in 0.4 s; or at a time: boots.at(OS.now + 0.4, slot)
-#   boots.start_now(slot)      # it doesn't wait any longer
+#   boots.start_now(slot)      # it doesn't wait any longer; also with mold:
 #   boots.start_next           # a node has booted or died, so another may boot
 #   boots.close                # refuses further launches
 #
@@ -71,12 +71,13 @@ module Skep
           slot.wait_timer = @loop.at(time) { enqueue(slot) }
         end
 
-        # Launches the slot's node now if it was to be launched later.
-        def start_now(slot)
-          return unless slot.waiting? && slot.wait_timer&.pending?
+        # Launches the slot's node now if it was to be launched later; from that mold, if one is
+        # given.
+        def start_now(slot, mold: nil)
+          return unless slot.waiting? && (mold || slot.wait_timer&.pending?)
 
-          slot.wait_timer.cancel
-          enqueue(slot)
+          cancel(slot)
+          enqueue(slot, mold:)
         end
 
         # Cancels all launches of the slot.

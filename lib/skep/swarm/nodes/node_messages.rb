@@ -102,6 +102,7 @@ module Skep
 
         def failed(node, frame)
           node.slot.failure = frame["sentence"]
+          node.refused = frame["refused"]
           # A successor's refusal is its replacement's failure: the slot has a node that works.
           if frame["refused"] && node == node.slot.node
             node.slot.refusal, node.slot.refusal_code = frame["sentence"], frame["exit_code"]

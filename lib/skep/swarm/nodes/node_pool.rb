@@ -96,7 +96,7 @@ module Skep
         def replacing?(slot) = !slot.replacement.nil?
 
         # A slot that waits after an exit gets its node at once.
-        def start_now(slot) = @boots.start_now(slot)
+        def start_now(slot, mold: nil) = @boots.start_now(slot, mold:)
 
         # Stops a node, and kills it at stop_timeout.
         def terminate(node, reason) = @replacements.retire(node, reason)

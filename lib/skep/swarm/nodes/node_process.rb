@@ -30,7 +30,8 @@ module Skep
           dead: {}
         }.freeze
 
-        KEPT = %i[pid quiet asked_at ready_at took_slot_at assigned work work_bytes said].freeze
+        KEPT = %i[pid quiet asked_at ready_at took_slot_at assigned work work_bytes said
+                  refused].freeze
         LIVE = %i[booting ready quiet stopping spare].freeze
         private_constant :LIVE
 
@@ -46,6 +47,7 @@ module Skep
         attr_reader :exit_status # how it has ended
         attr_reader :asked_at
         attr_reader :ready_at
+        attr_writer :refused # it has said that it can't begin
         attr_accessor :end_watch, :watches
         attr_accessor :node_memory # from its readiness on
 
@@ -92,6 +94,7 @@ module Skep
         # Returns true once node_lost was announced (NodeExits): its last messages have been heard.
         def lost? = @lost ? true : false
         def lost! = @lost = true
+        def refused? = @refused ? true : false
         def assigned? = @assigned ? true : false
         def boot_seconds = @ready_at && (@ready_at - (@took_slot_at || @asked_at))
 

@@ -37,7 +37,7 @@ module Skep
 
         def after(slot, node)
           return @boots.later(slot, delay(slot, HELPER_RETRY)) if slot.helper? || slot.spare?
-          return postpone(slot, node, delay(slot, REFUSED_RETRY)) if refused?(slot)
+          return postpone(slot, node, delay(slot, REFUSED_RETRY)) if refused?(node)
 
           case (decision = @policy.decide(exited(slot), OS.now))
           when :done then done(slot, node)
@@ -74,7 +74,7 @@ module Skep
             @policy.at_once?(slot.deaths.times("work"), OS.now)
         end
 
-        def refused?(slot) = slot.refusal && @config.restart != :never
+        def refused?(node) = node.refused? && @config.restart != :never
 
         def exited(slot)
           RestartPolicy::Exited.new(deaths: slot.deaths.times, clean: slot.clean?,

@@ -55,6 +55,7 @@ module Skep
         attr_reader :deaths
         attr_reader :last_exit
         attr_reader :last_reason
+        attr_reader :last_mold # of its last process
         attr_accessor :refusal # why its last process said that it can't begin
         attr_accessor :refusal_code # the exit code of a first boot that it ends
         attr_accessor :failure # what its last process, or its successor, failed with
@@ -148,12 +149,13 @@ module Skep
 
           @causes.ended(node, exit)
           remember(node, exit) if exit
-          died(node.kind_of_death, now, within) unless node.retired?
+          died(cause(node), now, within) unless node.retired?
           @node = nil
           @successor ? promote : free
         end
 
-        # "boot" or "work". One that couldn't even be forked counts, as the next try waits for it.
+        # kind: see RestartHistory. One that couldn't even be forked counts, as the next try waits
+        # for it.
         def died(kind, now, within) = @deaths.add(kind, now, within:)
 
         # In a crash loop: its next process has to wait.
@@ -201,9 +203,11 @@ module Skep
         # A successor that was launched early is the slot's next process: its death counts.
         def successor_exited(node, exit, now, within)
           @failure ||= ended(node, exit) if exit && node.pid
-          died(node.kind_of_death, now, within) if restarting? && !node.retired?
+          died(cause(node), now, within) if restarting? && !node.retired?
           lose_successor
         end
+
+        def cause(node) = node.refused? ? "refusal" : node.kind_of_death
 
         def ended(node, exit)
           "the new process ended, #{exit}#{" (#{node.reason})" if node.reason}"
@@ -262,12 +266,13 @@ module Skep
       end
 
       # When a slot's processes died: those that never got ready (a deploy's fault, or a database's)
-      # apart from those that died at work.
+      # apart from those that died at work, and from those that refused to begin (BootError), which
+      # are no crashes.
       #
       #   deaths = RestartHistory.new
       #   deaths.add("work", now, within: 60.0)
       #   deaths.times       # => monotonic times within the window, of the kind that came last
-      #   deaths.counts      # => { "boot" => 0, "work" => 1 }, of all time
+      #   deaths.counts      # => { "boot" => 0, "work" => 1 }, of all time; refusals don't count
       class RestartHistory
         include Runtime::Persisted
 
@@ -276,14 +281,14 @@ module Skep
         attr_reader :counts
 
         def initialize
-          @times = { "boot" => [], "work" => [] }
+          @times = { "boot" => [], "work" => [], "refusal" => [] }
           @counts = { "boot" => 0, "work" => 0 }
           @last = "boot"
         end
 
         def add(kind, now, within:)
           @last = kind
-          @counts[kind] += 1
+          @counts[kind] += 1 if @counts.key?(kind)
           times.shift while times.any? && times.first <= now - within
           times << now
         end
@@ -291,8 +296,8 @@ module Skep
         # Clears so many of the last deaths at work: their cause is known.
         def clear_last(number) = @times["work"].pop(number)
 
-        # kind: "boot" or "work"; the one of the last death, if it isn't given.
-        def times(kind = @last) = @times.fetch(kind)
+        # kind: "boot", "work" or "refusal"; the one of the last death, if it isn't given.
+        def times(kind = @last) = @times[kind] ||= []
       end
 
       # How often a slot got a new process, by what had ended the one before.

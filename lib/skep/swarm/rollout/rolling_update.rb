@@ -50,15 +50,26 @@ module Skep
           @state = :starting
         end
 
+        # Slots that wait after an exit, as in a crash loop, get their nodes at once. Of one slot
+        # alone the outcome is awaited.
         def start
           change(:roll)
+          @began = OS.now
+          slot, *others = @slots
+          return start_waiting(slot) if others.empty? && slot&.waiting?
+
           end_waits
           roll
         end
 
         private
 
-        # Slots that wait after an exit, as in a crash loop, get their nodes at once.
+        def start_waiting(slot)
+          SlotStart.new(slot, node_pool: @node_pool, events: @events).call do |why|
+            why ? give_up("#{names([slot])} could not start", why) : finish
+          end
+        end
+
         def end_waits
           (@slots || @node_pool.all).each { |slot| @node_pool.start_now(slot) }
         end
@@ -88,7 +99,7 @@ module Skep
 
         def try_canary
           slot = @node_pool.slots.select(&:live?).min_by { |one| @node_pool.load(one) }
-          return adopt unless slot
+          return try_waiting unless slot
           return wait(slot) { try_canary unless over? } if @node_pool.replacing?(slot)
 
           @node_pool.replace(slot, @reason, mold: @mold) do |replaced|
@@ -96,15 +107,34 @@ module Skep
           end
         end
 
+        # No node works: one of the slots that wait gets a node of the new mold.
+        def try_waiting
+          slot = @node_pool.slots.find(&:waiting?) or return adopt
+          SlotStart.new(slot, node_pool: @node_pool, events: @events, mold: @mold).call do |why|
+            next if over? || !@mold.live?
+            next roll_back(stillborn(why)) if why
+            next try_again unless slot.mold.equal?(@mold)
+
+            change(:replaced)
+            judge(slot)
+          end
+        end
+
         # A slot that was removed, or whose node has exited meanwhile, has tried nothing. A dead
         # mold is followed by mold_exited.
         def canary_settled(slot, replaced)
           return unless @mold.live?
+          return roll_back(stillborn(slot.failure || SlotStart.ended(slot))) if died_new?(slot)
           return try_again if slot.retired? || !slot.live?
-          return roll_back(stillborn(slot)) unless replaced
+          return roll_back(stillborn(slot.failure)) unless replaced
 
           change(:replaced)
           judge(slot)
+        end
+
+        # Returns true if the old node has died, and then the new one.
+        def died_new?(slot)
+          !slot.live? && !slot.retired? && slot.last_mold.equal?(@mold)
         end
 
         # Something else replaces this slot's node: its limit of memory, or its age.
@@ -154,12 +184,11 @@ module Skep
           end
         end
 
-        def stillborn(slot)
-          ["the first node of the new mold could not begin", slot.failure].compact.join(": ")
+        def stillborn(why)
+          ["the first node of the new mold could not begin", why].compact.join(": ")
         end
 
         def roll
-          @began = OS.now
           @left = (@slots || @node_pool.all).sort_by do |slot|
             [slot.helper? ? 1 : 0, @node_pool.load(slot), slot.id || 0]
           end
@@ -174,7 +203,7 @@ module Skep
           @left.shift
           @node_pool.replace(slot, @reason) do |replaced|
             renewed = replaced || (renewed?(slot) && !@node_pool.stopping?)
-            renewed ? replace_next : give_up(slot)
+            renewed ? replace_next : give_up(keeps(slot), slot.failure)
           end
         end
 
@@ -191,11 +220,12 @@ module Skep
           @done.call(nil)
         end
 
-        def give_up(slot)
+        def give_up(error, why)
           change(:give_up)
-          error = "#{names([slot])} could not be replaced, and keeps its process"
-          @done.call([error, slot.failure].compact.join(": "), hint)
+          @done.call([error, why].compact.join(": "), hint)
         end
+
+        def keeps(slot) = "#{names([slot])} could not be replaced, and keeps its process"
 
         # Returns what to do after a failure halfway; nil for nothing.
         def hint = "correct the cause and run `skep restart` again"
@@ -207,6 +237,53 @@ module Skep
           shown << ", …" if ids.size > NAMED
           nodes = "#{ids.one? ? "node" : "nodes"} #{shown}" if ids.any?
           [*nodes, *others].join(" and ")
+        end
+      end
+
+      # Starts the node of a slot that waits after an exit, and reports its first outcome.
+      #
+      #   SlotStart.new(slot, node_pool:, events:).call { |why| … }   # nil once the node is ready
+      #   SlotStart.new(slot, mold:, **others).call { |why| … }       # a node of this mold
+      #
+      # A slot that is removed needs no node: nil, too.
+      class SlotStart
+        FACTS = %i[node_ready exit_recorded fork_failed swarm_scaled swarm_stopping].freeze
+        STOPPING = "the swarm is stopping"
+        private_constant :FACTS, :STOPPING
+
+        def self.ended(slot) = "the new process ended, #{slot.last_exit}"
+
+        def initialize(slot, node_pool:, events:, mold: nil)
+          @slot = slot
+          @node_pool = node_pool
+          @events = events
+          @mold = mold
+        end
+
+        def call(&done)
+          @done = done
+          @slot.failure = nil
+          @subscription = @events.subscribe(*FACTS) { |event| follow(event) }
+          @node_pool.start_now(@slot, mold: @mold)
+        end
+
+        private
+
+        def follow(event)
+          case event.name
+          when :swarm_stopping then over(STOPPING)
+          when :swarm_scaled then over if @slot.retired?
+          when :fork_failed then over(event.facts[:error]) if event.subject.equal?(@slot)
+          when :node_ready then over if event.subject.slot.equal?(@slot)
+          when :exit_recorded
+            ended = event.subject.slot.equal?(@slot)
+            over(@slot.failure || SlotStart.ended(@slot)) if ended
+          end
+        end
+
+        def over(why = nil)
+          @events.unsubscribe(@subscription)
+          @done.call(why)
         end
       end
 
