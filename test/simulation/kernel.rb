@@ -84,7 +84,8 @@ module Simulation
 
     def spawn(parent)
       KernelProcess.new(self, 10_000 + @processes.size, parent).tap { |process|
- @processes[process.pid] = process }
+        @processes[process.pid] = process
+      }
     end
 
     def run_due
@@ -393,7 +394,8 @@ module Simulation
 
       deadline = timeout ? @kernel.now + timeout : Float::INFINITY
       return unless @process.running? == false || @kernel.block_until(deadline) {
- !@process.running? }
+        !@process.running?
+      }
 
       @status = @process.reap(:supervisor) if @process.orphan? && @process.zombie?
       @status || Skep::OS::Pidfd::UnknownStatus.new(pid)

@@ -21,7 +21,8 @@ module Simulation
         files = lines(seeds)
         files.each do |path, counts|
           missed = counts.each_index.select { |index|
- counts[index]&.zero? }.map { |index| index + 1 }
+            counts[index]&.zero?
+          }.map { |index| index + 1 }
           puts format("%-46s %5.1f %%  %s", path, share(counts), missed.join(" ")) if missed.any?
         end
         all = files.values.flatten

@@ -17,7 +17,8 @@ module Simulation
         format("  %8.3f s  %s", time, words.join(" "))
       end
       ["seed #{seed}, #{options.map { |name, value|
- "#{name} #{value.inspect}" }.join(", ")}", *lines].join("\n")
+        "#{name} #{value.inspect}"
+      }.join(", ")}", *lines].join("\n")
     end
   end
 

@@ -42,8 +42,11 @@ module Simulation
       @supervisor.loop.watch(@signals) do
         @signals.take.uniq.each { |name| @signal_handler.handle(name) }
       end
-      @supervisor.loop.watch(@commands) { @commands.take.each { |command|
- Adapter.command(@supervisor, *command) } }
+      @supervisor.loop.watch(@commands) {
+        @commands.take.each { |command|
+          Adapter.command(@supervisor, *command)
+        }
+      }
     end
 
     def signal(name) = @signals&.put(name)

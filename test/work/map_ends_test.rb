@@ -63,6 +63,7 @@ class MapEndsTest < Skep::TestCase
     assert_raises(KeyError) do
       Skep.map([0, 1], nodes: 2) do |item|
         wait_readable(reader) && raise(KeyError) if item == 1
+
         writer.write(".")
         IO.select([], [], [], 20)
       ensure
@@ -79,6 +80,7 @@ class MapEndsTest < Skep::TestCase
     assert_raises(KeyError) do
       Skep.map([0, 1], nodes: 2) do |item|
         wait_readable(reader) && raise(KeyError) if item == 1
+
         trap(:TERM) {}
         writer.write(".")
         IO.select([], [], [], 20)

@@ -15,7 +15,8 @@ module Skep
 
       def declare(parser)
         parser.on("--control PATH", "the swarm's control socket") { |path|
- options[:control] = path }
+          options[:control] = path
+        }
       end
 
       def perform

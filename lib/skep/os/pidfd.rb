@@ -84,6 +84,7 @@ module Skep
       def wait(timeout: nil)
         assert_open
         return @status if @status
+
         timeout &&= [timeout, 0].max
         return unless gone?(timeout)
 

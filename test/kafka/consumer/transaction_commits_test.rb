@@ -35,11 +35,22 @@ module Skep
       end
 
       test "asks only if something was committed since the last time" do
+        @scheduler.certain.each { |entry| @consumer.commit([entry.first(3)], 5.0) }
         assert @commits.look
         answered
         refute @commits.look
         @scheduler.certain = [["orders", 0, 6, 7], ["orders", 1, 3]]
         assert @commits.look
+      end
+
+      test "asks again for an offset that the group hasn't had yet" do
+        assert @commits.look
+        answered
+        @consumer.commit([["orders", 0, 5]], 5.0)
+        assert @commits.look
+        assert_equal [5], answered.map { |entry| entry[2] }.select(&:positive?)
+        @scheduler.certain = [["orders", 0, 5, 7]]
+        refute @commits.look
       end
 
       test "asks nothing before the answer to its last question" do

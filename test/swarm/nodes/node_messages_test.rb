@@ -72,6 +72,7 @@ class NodeMessagesTest < Skep::TestCase
             ["failed", { "sentence" => "a bug", "refused" => false, "exit_code" => 1 }])
     assert_equal ["a bug", "no database", 75],
                  [@node.slot.failure, @node.slot.refusal, @node.slot.refusal_code]
+    assert_predicate @node, :refused?
   end
 
   test "kills a node that sends an invalid message, and handles no further message" do

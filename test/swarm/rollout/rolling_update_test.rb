@@ -89,16 +89,18 @@ class RollingUpdateTest < Skep::TestCase
 
   test "fails if the one slot that it was given can't start" do
     wait_alone
-    slots[2].last_exit = "exit 7"
+    slots[2].last_exit, slots[2].last_reason = "SIGKILL", "boot_timeout"
     events.announce(:exit_recorded, slots[2].node)
-    assert_equal [["node 2 could not start: the new process ended, exit 7"], :failed],
-                 [@ended, @update.state]
+    assert_equal [["node 2 could not start: the new process ended, SIGKILL (boot_timeout)"],
+                  :failed], [@ended, @update.state]
     wait_alone
     events.publish(:fork_failed, slots[2], error: "no descriptor")
     wait_alone
     events.publish(:swarm_stopping)
-    assert_equal ["node 2 could not start: no descriptor",
-                  "node 2 could not start: the swarm is stopping"], @ended.drop(1)
+    wait_alone
+    events.announce(:nodes_killed)
+    stopping = "node 2 could not start: the swarm is stopping"
+    assert_equal ["node 2 could not start: no descriptor", stopping, stopping], @ended.drop(1)
   end
 
   test "needs no node for a slot that is removed meanwhile" do
@@ -261,7 +263,7 @@ class ReloadTest < Skep::TestCase
     all_wait
     first, second = @parts.slots
     first.retired = true
-    first.node = nil
+    @parts.slots.shift
     events.publish(:swarm_scaled)
     assert_equal [[0, 1], :canary], [@parts.node_pool.started, @reload.state]
     events.publish(:node_ready, second.node)

@@ -24,7 +24,7 @@ class RolloutParts
   end
 
   Slot = Struct.new(:id, :node, :retired, :load, :failure, :successor, :waiting, :last_mold,
-                    :last_exit) do
+                    :last_exit, :last_reason) do
     def label = id
     def mold = node&.mold
     def event_facts = { node: label }

@@ -34,7 +34,8 @@ module Skep
                   "how long to wait for the last recoveries (#{RECOVERY_TIMEOUT.round})")
           parser.on("--seed N", Integer, "the same faults again") { |seed| options[:seed] = seed }
           parser.on("--json", "one line of JSON on stdout, nothing else there") {
- options[:json] = 1 }
+            options[:json] = 1
+          }
         end
 
         def seconds(parser, flag, what)

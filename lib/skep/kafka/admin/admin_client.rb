@@ -91,6 +91,7 @@ module Skep
         # Keeps the error that says most: "all brokers are down" only where there is no other.
         def handle(event)
           return unless event.kind == :error
+
           login = Librdkafka::ErrorCode::LOGIN.include?(event.code)
           raise refused(event) if login && !event.no_token?
 

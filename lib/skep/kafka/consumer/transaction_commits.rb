@@ -41,19 +41,20 @@ module Skep
           changed.any?
         end
 
-        # Returns what the group has. If it can't say, the next `look` asks again.
+        # Returns what the group has. The next `look` asks again for what isn't known.
         def entries
           @answers.enum_for(:drain).flat_map do |event|
-            @asked = false
-            next Librdkafka::AdminRequests.group_offsets_in(event) if event.code.zero?
-
-            @places = []
+            found = event.code.zero? ? Librdkafka::AdminRequests.group_offsets_in(event) : []
+            known = found.select { |_, _, offset, code| code.zero? && offset >= 0 }
+            forget(@asked - known.map { |entry| entry.first(2) })
+            @asked = nil
+            found
           end
         end
 
         # Sends no further request.
         def close
-          @asked = true
+          @asked = []
           @answers.close
         end
 
@@ -65,8 +66,11 @@ module Skep
           Librdkafka::AdminRequests.group_offsets(
             @consumer, @answers, @group, keys, Librdkafka::AdminRequests::NO_TIMEOUT
           )
-          @asked = true
+          @asked = keys
         end
+
+        # The coordinator may answer before it has stored the offset of a transaction.
+        def forget(keys) = @places.reject! { |place| keys.include?(place.first(2)) }
       end
     end
   end

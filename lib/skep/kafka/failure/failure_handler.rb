@@ -168,6 +168,7 @@ module Skep
           end
           return false unless @options.max_attempts
           return true if error.is_a?(NonRetryable)
+
           several = item.batch.size > 1
           # The last try of a message that is known is alone.
           tries = several && known ? item.failures.number + 1 : item.failures.count

@@ -18,7 +18,7 @@ module Skep
 
         KEPT = %i[born_at measurable_at seen_at cost rates baseline_uss memory measured_at
                   refresh_at decay_at stopping rest grown asked_at answered_at].freeze
-        COST = 1000.0    # measurements of all nodes may use a thousandth of a processor
+        COST = 1000.0 # measurements of all nodes may use a thousandth of a processor
         PAUSE = 1.0..60.0 # bounds of the minimum pause between two, a tenth of the node's age
         REFRESH = 300.0  # maximum seconds between two, once the node is that old
         RATES = 8

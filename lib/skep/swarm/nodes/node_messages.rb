@@ -101,8 +101,9 @@ module Skep
         end
 
         def failed(node, frame)
-          node.slot.failure = frame["sentence"]
-          node.refused = frame["refused"]
+          newest = node.slot.successor || node.slot.node
+          node.slot.failure = frame["sentence"] if node == newest
+          node.refused = true if frame["refused"] # its exit hooks may fail, too
           # A successor's refusal is its replacement's failure: the slot has a node that works.
           if frame["refused"] && node == node.slot.node
             node.slot.refusal, node.slot.refusal_code = frame["sentence"], frame["exit_code"]

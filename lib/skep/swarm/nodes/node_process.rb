@@ -30,8 +30,7 @@ module Skep
           dead: {}
         }.freeze
 
-        KEPT = %i[pid quiet asked_at ready_at took_slot_at assigned work work_bytes said
-                  refused].freeze
+        KEPT = %i[pid quiet asked_at ready_at took_slot_at assigned work work_bytes said].freeze
         LIVE = %i[booting ready quiet stopping spare].freeze
         private_constant :LIVE
 

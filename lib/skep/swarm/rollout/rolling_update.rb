@@ -113,7 +113,7 @@ module Skep
           SlotStart.new(slot, node_pool: @node_pool, events: @events, mold: @mold).call do |why|
             next if over? || !@mold.live?
             next roll_back(stillborn(why)) if why
-            next try_again unless slot.mold.equal?(@mold)
+            next try_again if slot.retired? || !slot.mold.equal?(@mold)
 
             change(:replaced)
             judge(slot)
@@ -247,11 +247,15 @@ module Skep
       #
       # A slot that is removed needs no node: nil, too.
       class SlotStart
-        FACTS = %i[node_ready exit_recorded fork_failed swarm_scaled swarm_stopping].freeze
+        FACTS = %i[node_ready exit_recorded fork_failed swarm_scaled].freeze
+        STOPS = %i[swarm_stopping nodes_killed].freeze
         STOPPING = "the swarm is stopping"
-        private_constant :FACTS, :STOPPING
+        private_constant :FACTS, :STOPS, :STOPPING
 
-        def self.ended(slot) = "the new process ended, #{slot.last_exit}"
+        def self.ended(slot)
+          reason = " (#{slot.last_reason})" if slot.last_reason
+          "the new process ended, #{slot.last_exit}#{reason}"
+        end
 
         def initialize(slot, node_pool:, events:, mold: nil)
           @slot = slot
@@ -263,7 +267,7 @@ module Skep
         def call(&done)
           @done = done
           @slot.failure = nil
-          @subscription = @events.subscribe(*FACTS) { |event| follow(event) }
+          @subscription = @events.subscribe(*FACTS, *STOPS) { |event| follow(event) }
           @node_pool.start_now(@slot, mold: @mold)
         end
 
@@ -271,7 +275,7 @@ module Skep
 
         def follow(event)
           case event.name
-          when :swarm_stopping then over(STOPPING)
+          when *STOPS then over(STOPPING)
           when :swarm_scaled then over if @slot.retired?
           when :fork_failed then over(event.facts[:error]) if event.subject.equal?(@slot)
           when :node_ready then over if event.subject.slot.equal?(@slot)
@@ -343,6 +347,7 @@ module Skep
           if new.name != @config.name
             return "the swarm's name is #{new.name} now: #{START_AGAIN}"
           end
+
           if new.tasks.size != @config.tasks.size
             works = "#{new.tasks.size} works now, not #{@config.tasks.size}"
             return "the file has #{works}: #{START_AGAIN}"

@@ -55,6 +55,7 @@ class RecordChecker
 
   def check_record(partition, offset, id)
     return @wrong += 1 unless @topic.key?(partition) && @topic[partition][offset] == id
+
     @last[@keys[id]] = id
     return count_duplicate(partition, offset) if @seen[partition][offset]
 
