@@ -59,7 +59,8 @@ class Epochs < KafkaScenario
   def await_committed(swarm, offset)
     found = nil
     swarm.follow("#{offset} is committed") do
-      found = consumer.commits([["orders", 0]], 1.0)&.fetch(["orders", 0], nil)&.first(2)
+      key = ["orders", 0]
+      found = consumer.committed_with_metadata([key], 1.0)&.fetch(key, nil)&.first(2)
       found&.first == offset
     end
     puts "committed: #{found}"

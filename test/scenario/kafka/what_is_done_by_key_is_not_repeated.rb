@@ -36,7 +36,7 @@ KafkaScenario.play do
                                                   "group.id" => "orders")
   at_end { consumer.close }
   keys = Array.new(PARTITIONS) { |number| [orders, number] }
-  commits = -> { consumer.commits(keys, 2.0).to_h.values_at(*keys) }
+  commits = -> { consumer.committed_with_metadata(keys, 2.0).to_h.values_at(*keys) }
   beyond = lambda do
     commits.call.sum do |offset, _, text|
       found = Skep::Kafka.const_get(:Processing)::CommitMetadata.read(text, offset)
