@@ -260,6 +260,7 @@ module Simulation
     def label = @label ||= Label.new(@spare ? 1 : (@request["task"] ? 0 : 2), @slot || 0)
     def latency = 0.000_1 + (@dice.rand * 0.001)
     def spare? = @state == :spare
+    def refused? = @refused ? true : false # it has said that it can't begin
 
     # Returns its name in events.
     def place
@@ -391,6 +392,7 @@ module Simulation
     end
 
     def fail_boot(facts)
+      @refused = facts["refused"]
       post("failed", { "sentence" => "no database", **facts })
       leave(1)
     end

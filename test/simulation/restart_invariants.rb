@@ -2,14 +2,17 @@
 
 require "simulation/adapter"
 
-# Restarts follow the policy: none comes too early after a crash, and deaths are not counted twice.
+# Restarts follow the policy: none comes too early after a crash, unless a restart or reload ends
+# the wait, and deaths are not counted twice.
 module Simulation
   class RestartInvariants
     LEAST = 0.08 # seconds: the first backoff, less its jitter
     MOST = 24.0
     LATE = 15.0 # seconds by which the report of a death may be late
     CRASHES = [nil, "hung", "boot_timeout"].freeze
-    private_constant :LEAST, :MOST, :LATE, :CRASHES
+    # What may end the wait of a slot: a command, a new mold that tries a slot, its adoption.
+    ENDS_WAITS = %w[restart_started mold_ready reload_finished].freeze
+    private_constant :LEAST, :MOST, :LATE, :CRASHES, :ENDS_WAITS
 
     def initialize(world)
       @world = world
@@ -19,6 +22,7 @@ module Simulation
       @to_go = {} # by slot: the pid of the node to replace
       @stopped = {} # pids of nodes that were asked to stop for a successor
       @unforked = []
+      @waiting = {} # by slot: whether its wait may have been ended
     end
 
     # Crashes with a known cause no longer count.
@@ -26,6 +30,8 @@ module Simulation
 
     def recorded(name, facts)
       id = facts[:node]
+      @waiting.transform_values! { true } if ENDS_WAITS.include?(name)
+      @waiting[id] = false if name == "node_waiting"
       case name
       when "node_died", "node_exited" then died(id, facts)
       when "swarm_scaled" then @deaths.clear
@@ -40,6 +46,7 @@ module Simulation
 
     # A node has been forked.
     def forked(node)
+      return if @waiting.delete(node.slot)
       return if node.slot.nil? || @replacing.delete(node.slot) || options["spares"].positive?
 
       last, = @deaths[node.slot].last
@@ -57,7 +64,7 @@ module Simulation
 
     def options = @world.options
 
-    # Counts the crashes of the last one's kind.
+    # Counts the deaths of the last one's kind: at boot, at work, or refusals (BootError).
     def crashes(id)
       last, kind = @deaths[id].last
       @deaths[id].count do |time, other|
@@ -80,7 +87,12 @@ module Simulation
       return unless id.is_a?(Integer) && CRASHES.include?(facts[:reason])
       return if @stopped[facts[:pid]]
 
-      @deaths[id] << [@kernel.now, facts[:phase]]
+      @deaths[id] << [@kernel.now, refused?(facts[:pid]) ? "refusal" : facts[:phase]]
+    end
+
+    def refused?(pid)
+      node = @kernel.processes[pid]&.actor
+      node.is_a?(Node) && node.refused?
     end
 
     # The death of a successor, or of a node to replace, doesn't count as a crash.
