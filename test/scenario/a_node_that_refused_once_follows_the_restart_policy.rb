@@ -25,7 +25,6 @@ class Refusals < Scenario
     swarm.kill(swarm.status("loop")["nodes"].first["pid"])
     swarm.await("node_waiting", times: refusals)
     say(swarm, mode)
-    swarm.skep("restart", "--node", "0")
     swarm
   end
 
