@@ -60,7 +60,7 @@ class KafkaStartupCheckTest < KafkaCase
   test "waits for a missing topic, and reads it once it is created" do
     broker(other: 1)
     on_event = lambda do |name, _, _|
-      next unless name == "ready"
+      next unless name == "kafka_topic_missing"
 
       @broker.create_topic("orders", 2)
       feed("orders", [%w[k late]])
