@@ -13,7 +13,7 @@
 #   listener.commit                      # what is done, as soon as a coordinator answers
 #   listener.try_commit                  # what is done, once; => an error code
 #   listener.report_commit(code)         # reports a commit that failed
-#   listener.acknowledge(entries)        # of a commit that was answered
+#   listener.acknowledge(entries)        # of a commit, or of what the group has
 #   listener.last_offsets(done)          # what to commit before a stop or a revocation
 #   listener.close                       # no handler runs any more
 #   listener.joined?; listener.without_partitions?

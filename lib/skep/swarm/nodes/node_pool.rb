@@ -95,7 +95,7 @@ module Skep
         # Is the slot's node being replaced, or about to be?
         def replacing?(slot) = !slot.replacement.nil?
 
-        # A slot that waits after an exit gets its node at once.
+        # A slot that waits after an exit gets its node at once, from this mold if one is given.
         def start_now(slot, mold: nil) = @boots.start_now(slot, mold:)
 
         # Stops a node, and kills it at stop_timeout.

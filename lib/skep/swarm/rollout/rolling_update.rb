@@ -13,7 +13,7 @@
 # | state | what happens |
 # |---|---|
 # | starting | a Reload's or Refork's mold is being made |
-# | canary | one slot gets a node of the new mold; the others keep theirs |
+# | canary | one slot gets a node of the new mold, one that waits if no node works |
 # | judging | that node works, and is watched |
 # | rolling | slot by slot gets a new node, the least busy first |
 # | done | all nodes are new |
@@ -124,7 +124,7 @@ module Skep
         # mold is followed by mold_exited.
         def canary_settled(slot, replaced)
           return unless @mold.live?
-          return roll_back(stillborn(slot.failure || SlotStart.ended(slot))) if died_new?(slot)
+          return roll_back(stillborn(slot.failure || SlotStart.ended(slot))) if new_node_died?(slot)
           return try_again if slot.retired? || !slot.live?
           return roll_back(stillborn(slot.failure)) unless replaced
 
@@ -133,7 +133,7 @@ module Skep
         end
 
         # Returns true if the old node has died, and then the new one.
-        def died_new?(slot)
+        def new_node_died?(slot)
           !slot.live? && !slot.retired? && slot.last_mold.equal?(@mold)
         end
 
@@ -203,7 +203,7 @@ module Skep
           @left.shift
           @node_pool.replace(slot, @reason) do |replaced|
             renewed = replaced || (renewed?(slot) && !@node_pool.stopping?)
-            renewed ? replace_next : give_up(keeps(slot), slot.failure)
+            renewed ? replace_next : give_up(not_replaced(slot), slot.failure)
           end
         end
 
@@ -225,7 +225,7 @@ module Skep
           @done.call([error, why].compact.join(": "), hint)
         end
 
-        def keeps(slot) = "#{names([slot])} could not be replaced, and keeps its process"
+        def not_replaced(slot) = "#{names([slot])} could not be replaced, and keeps its process"
 
         # Returns what to do after a failure halfway; nil for nothing.
         def hint = "correct the cause and run `skep restart` again"
