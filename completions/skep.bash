@@ -20,7 +20,7 @@ _skep() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} options= words=
   COMPREPLY=()
   if [ "$COMP_CWORD" = 1 ]; then
-    COMPREPLY=($(compgen -W "run check status top web kafka restart reload scale quiet stop upgrade doctor chaos help" -- "$cur"))
+    COMPREPLY=($(compgen -W "run check status top web kafka restart reload scale quiet resume stop upgrade doctor chaos help" -- "$cur"))
     return
   fi
   case ${COMP_WORDS[1]} in
@@ -54,6 +54,9 @@ _skep() {
     quiet)
       options="--control -h --help" words=":swarm"
       case $prev in --control) return ;; esac ;;
+    resume)
+      options="--control -h --help" words=":swarm"
+      case $prev in --control) return ;; esac ;;
     stop)
       options="--control --no-wait -h --help" words=":swarm"
       case $prev in --control) return ;; esac ;;
@@ -66,7 +69,7 @@ _skep() {
     chaos)
       options="--control --seconds --kill-rate --stop-rate --mold-rate --helper-rate --scale-rate --storm-rate --hang-rate --leak-rate --recovery-timeout --seed --json -h --help" words=":swarm"
       case $prev in --control|--seconds|--kill-rate|--stop-rate|--mold-rate|--helper-rate|--scale-rate|--storm-rate|--hang-rate|--leak-rate|--recovery-timeout|--seed) return ;; esac ;;
-    help) words="run check status top web kafka restart reload scale quiet stop upgrade doctor chaos help" ;;
+    help) words="run check status top web kafka restart reload scale quiet resume stop upgrade doctor chaos help" ;;
   esac
   if [[ $cur == -* ]]; then
     COMPREPLY=($(compgen -W "$options" -- "$cur"))

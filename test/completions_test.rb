@@ -7,7 +7,8 @@ require "tmpdir"
 # The files of completions/, in those shells that are installed.
 class CompletionsTest < Skep::TestCase
   # Typed text, and its completions.
-  CASES = { "skep sta" => %w[status], "skep re" => %w[reload restart], "skep help ru" => %w[run],
+  CASES = { "skep sta" => %w[status], "skep re" => %w[reload restart resume],
+            "skep help ru" => %w[run],
             "skep status --p" => %w[--partitions], "skep status b" => %w[billing books],
             "skep scale --control x m" => %w[mail],
             "skep kafka br" => %w[broker], "skep run --no" => %w[--nodes] }.freeze

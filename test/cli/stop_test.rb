@@ -16,11 +16,12 @@ class StopCommandTest < Skep::TestCase
                  stop(exit_code: 2)
   end
 
-  test "prints nothing after any other stop" do
-    assert_equal [0, "", ""], stop(exit_code: 0)
-    assert_equal [0, "", ""], stop(exit_code: nil)
-    assert_equal [0, "", ""], stop(exit_code: 2, follows: { error: "8 clients follow already" })
-    assert_equal [0, "", ""], stop("--no-wait", exit_code: 2)
+  test "prints what was done after any other stop, with the exit code if it is known" do
+    assert_equal [0, "plain has stopped, exit code 0\n", ""], stop(exit_code: 0)
+    assert_equal [0, "plain has stopped\n", ""], stop(exit_code: nil)
+    assert_equal [0, "plain has stopped\n", ""],
+                 stop(exit_code: 2, follows: { error: "8 clients follow already" })
+    assert_equal [0, "stopping\n", ""], stop("--no-wait", exit_code: 2)
   end
 
   private

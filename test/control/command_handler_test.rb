@@ -42,6 +42,53 @@ class CommandHandlerTest < Skep::TestCase
     assert_empty supervisor.published
   end
 
+  # A supervisor that can be quiet, with slots to scale. Its loop runs at once what is for later.
+  class Running
+    Slots = Struct.new(:slots)
+    private_constant :Slots
+
+    attr_reader :node_pool
+
+    def initialize(quiet:)
+      @quiet = quiet
+      @node_pool = Slots.new([1, 2])
+    end
+
+    def loop = self
+    def after(_seconds) = yield
+    def changes = self
+    def quiet? = @quiet
+    def end_quiet = @quiet.tap { @quiet = false }
+    def restart(_nodes) = yield(nil)
+    def reload = yield("no code")
+
+    def scale(count)
+      return "no" unless count.positive?
+
+      @node_pool.slots = Array.new(count)
+      nil
+    end
+  end
+  private_constant :Running
+
+  test "the answer to a restart says that the swarm stays quiet, to a resume that it was quiet" do
+    supervisor = Running.new(quiet: true)
+    assert_equal [{ done: "restart", quiet: true }], ask(supervisor, '{"command":"restart"}')
+    assert_equal [{ error: "no code" }], ask(supervisor, '{"command":"reload"}')
+    assert_equal [{ done: "restart", quiet: true }],
+                 ask(supervisor, '{"command":"restart","wait":false}').last(1)
+    assert_equal [{ done: "resume", was_quiet: true }], ask(supervisor, '{"command":"resume"}')
+    assert_equal [{ done: "resume", was_quiet: false }], ask(supervisor, '{"command":"resume"}')
+    assert_equal [{ done: "restart" }], ask(supervisor, '{"command":"restart"}')
+  end
+
+  test "the answer to a scale says from how many nodes to how many" do
+    supervisor = Running.new(quiet: false)
+    assert_equal [{ done: "scale", from: 2, to: 5 }],
+ask(supervisor, '{"command":"scale","nodes":5}')
+    assert_equal [{ error: "no" }], ask(supervisor, '{"command":"scale","nodes":0}')
+  end
+
   private
 
   def ask(supervisor, request)

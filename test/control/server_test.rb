@@ -9,6 +9,7 @@ class ControlServerTest < Skep::TestCase
   Supervisor = Struct.new(:loop, :config, :stopped) do
     def snapshot = { name: "a", nodes: [], secret: "s" }
     def stop = self.stopped = true
+    def quiet? = false
     def changes = @changes ||= Changes.new
   end
   Changes = Struct.new(:done) do

@@ -190,6 +190,28 @@ class KafkaSourceTest < KafkaCase
     assert_equal [true, false], named(events, "assigned").map { |facts| facts[:assigned] }
   end
 
+  [1, 3].each do |threads|
+    test "a quiet node with #{threads} threads that resumes processes each message once" do
+      broker(orders: 2)
+      feed_orders(0...100)
+      seen = Queue.new
+      resuming = nil
+      on_event = lambda do |name, facts, node|
+        next unless name == "in_flight" && facts[:text].nil? && node.quiet?
+
+        resuming ||= Thread.new { feed_orders(100...150) && node.resume! }
+      end
+      play({ max_messages: 10, threads: }, on_event:) do |batch, node|
+        batch.each { |message| seen << Integer(message.payload) }
+        node.quiet! unless resuming
+        node.stop! if seen.size >= 150
+      end
+      resuming.join
+
+      assert_equal (0...150).to_a, Array.new(seen.size) { seen.pop }.sort
+    end
+  end
+
   test "ends with an exception that isn't a StandardError" do
     broker(orders: 1)
     feed("orders", [%w[k v]])
@@ -238,6 +260,11 @@ class KafkaSourceTest < KafkaCase
   end
 
   private
+
+  def feed_orders(numbers)
+    feed("orders", numbers.map { |n| ["k", n.to_s, n % 2] })
+    true
+  end
 
   def move_and_feed(leader, first)
     @broker.lead("orders", 0, leader)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# TSTP: every node takes no more work, and keeps running.
+# TSTP: every node takes no more work, and keeps running. `skep resume` ends that; restart and
+# reload don't, and say so.
 # TTIN: the log has the backtraces of every thread of every node.
 require_relative "scenario"
 
@@ -14,6 +15,8 @@ Scenario.play do
         node.ready!
         node.wait until node.quiet?
         node.event(:became_quiet)
+        node.wait while node.quiet? && !node.stopping?
+        node.event(:took_work) unless node.stopping?
         node.wait until node.stopping?
       end
     end
@@ -33,6 +36,26 @@ Scenario.play do
   swarm.await("became_quiet", times: 2)
   must("show quiet nodes in the status") do
     swarm.status("quiet")["nodes"].map { |node| node["state"] } == %w[quiet quiet]
+  end
+  stays = "the swarm stays quiet: `skep resume` lets nodes take new work again\n"
+  must("say after a restart that the swarm stays quiet") do
+    swarm.output_of("restart", "quiet").end_with?(stays)
+  end
+  must("say so after a reload") { swarm.output_of("reload", "quiet").end_with?(stays) }
+  must("keep nodes quiet") do
+    swarm.status("quiet")["nodes"].map { |node| node["state"] } == %w[quiet quiet]
+  end
+  must("take new work after a resume") do
+    swarm.output_of("resume", "quiet") == "resumed: nodes take new work\n"
+  end
+  swarm.await("swarm_resumed")
+  swarm.await("took_work", times: 2)
+  must("show ready nodes in the status") do
+    status = swarm.status("quiet")
+    [status["state"], *status["nodes"].map { |node| node["state"] }] == %w[running ready ready]
+  end
+  must("say that a resume had nothing to do") do
+    swarm.output_of("resume", "quiet") == "the swarm was not quiet\n"
   end
   must("stop with 0") { swarm.stop.exitstatus == 0 }
 end

@@ -153,9 +153,14 @@ class Scenario
     # Runs a command of skep on this swarm, such as ["scale", "4"]. Returns nil if it succeeded,
     # else its output.
     def skep(*arguments)
-      output, status = Open3.capture2e({ "SKEP_RUN_DIR" => @directory }, RbConfig.ruby, @skep,
-                                       *arguments)
+      output, status = command(*arguments)
       output unless status.success?
+    end
+
+    # The same for a command that must succeed. Returns its output.
+    def output_of(*arguments)
+      output, status = command(*arguments)
+      status.success? ? output : raise(Failed, "skep #{arguments.join(" ")}: #{output}")
     end
 
     # Returns the lowest number of ready nodes, from the moment when so many were ready to the stop.
@@ -207,6 +212,10 @@ class Scenario
     end
 
     private
+
+    def command(*arguments)
+      Open3.capture2e({ "SKEP_RUN_DIR" => @directory }, RbConfig.ruby, @skep, *arguments)
+    end
 
     def start(env, *command, chdir:)
       @reader, writer = IO.pipe

@@ -50,6 +50,7 @@ class KarafkaNode
   def serve(node, watch)
     until node.stopping?
       raise "Karafka has stopped" if watch.over?
+      break if @quiet && !node.quiet? # Karafka can't resume: another node takes over
 
       node.quiet? ? quieten : report(node, watch.problem)
       node.wait(LOOK)

@@ -65,6 +65,8 @@ class SidekiqNode
   def serve(node, sidekiq, hands)
     hands.watch_over(attendants)
     until node.stopping?
+      break if @quiet && !node.quiet? # Sidekiq can't resume: another node takes over
+
       node.quiet? ? quieten(sidekiq) : report(node, hands.problem)
       node.wait(LOOK)
     end
@@ -78,6 +80,7 @@ class SidekiqNode
   end
 
   def quieten(sidekiq)
+    @quiet = true
     sidekiq.quiet
   rescue StandardError => e # the error that Sidekiq's scheduler died of; a second call continues
     warn("Sidekiq's scheduler had died: #{e.message}")

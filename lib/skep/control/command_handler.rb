@@ -8,11 +8,14 @@ require "json"
 #
 # The block gets the reply: at once, or for `restart` and `reload` when they have finished, unless
 # they came with "wait": false. After an `upgrade` the next program replies. A reply is
-# {done: name}, what was asked for, or {error: sentence}.
+# {done: name}, what was asked for, or {error: sentence}. That of `restart` and `reload` has
+# quiet: true if the swarm is quiet and stays so, that of `resume` was_quiet, that of
+# `scale` the numbers of nodes: from, to.
 module Skep
   module Control
     class CommandHandler
-      NAMES = %w[status follow stop quiet backtraces restart reload upgrade scale chaos].freeze
+      NAMES = %w[status follow stop quiet resume backtraces restart reload upgrade scale
+chaos].freeze
       NO_REQUEST = 'a request is one line of JSON, such as {"v":1,"command":"status"}'
       SHOWN = 100 # characters of an unknown command
       private_constant :NO_REQUEST, :SHOWN
@@ -60,6 +63,12 @@ module Skep
       def stop = start("stop") { @supervisor.stop }
       def quiet = start("quiet") { @supervisor.quiet }
       def backtraces = start("backtraces") { @supervisor.backtraces }
+
+      # In the loop's next turn, as `quiet`: requests take effect in their order.
+      def resume
+        later { @answer.call({ done: "resume", was_quiet: @supervisor.end_quiet }) }
+      end
+
       def restart = run_rollout("restart", @facts.fetch("node", :all))
       def reload = run_rollout("reload")
 
@@ -69,12 +78,14 @@ module Skep
       end
 
       def scale
-        @answer.call(result("scale", @supervisor.changes.scale(@facts["nodes"])))
+        before = slots.size
+        why = @supervisor.changes.scale(@facts["nodes"])
+        @answer.call(why ? { error: why } : { done: "scale", from: before, to: slots.size })
       end
 
       # For `skep chaos`: a fault that only the node can inject into itself.
       def chaos
-        node = @supervisor.node_pool.slots.find { |slot| slot.id == @facts["node"] }&.node
+        node = slots.find { |slot| slot.id == @facts["node"] }&.node
         order = @facts.slice("order", "bytes")
         return @answer.call({ error: no_chaos }) unless @supervisor.config.chaos
 
@@ -84,6 +95,8 @@ module Skep
       end
 
       private
+
+      def slots = @supervisor.node_pool&.slots || []
 
       def no_chaos
         "swarm #{@supervisor.config.name} injects no faults: give it `chaos: true`"
@@ -107,12 +120,17 @@ module Skep
 
       def run_rollout(name, *which)
         waits = @facts["wait"] != false
-        on_finished = ->(why) { @answer.call(result(name, why)) if waits }
+        on_finished = ->(why) { @answer.call(replacing(name, why)) if waits }
         later { @supervisor.changes.public_send(name, *which, &on_finished) }
-        @answer.call({ done: name }) unless waits
+        @answer.call(replacing(name, nil)) unless waits
       end
 
       def result(name, why) = why ? { error: why } : { done: name }
+
+      # New nodes of a quiet swarm are quiet, too.
+      def replacing(name, why)
+        result(name, why).merge(@supervisor.quiet? && !why ? { quiet: true } : {})
+      end
     end
   end
 end

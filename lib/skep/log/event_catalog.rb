@@ -8,7 +8,8 @@ module Skep
   module Log
     module EventCatalog
       NAMES = %w[
-        swarm_started swarm_stopping swarm_forced swarm_quiet swarm_stopped swarm_scaled
+        swarm_started swarm_stopping swarm_forced swarm_quiet swarm_resumed swarm_stopped
+        swarm_scaled
         restart_started reload_started refork_started upgrade_started upgrade_finished
         restart_finished reload_finished refork_finished restart_failed reload_failed
         refork_failed upgrade_failed

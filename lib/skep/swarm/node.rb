@@ -132,13 +132,15 @@ module Skep
       # takes its slot.
       def scaling_down? = stopping? && @scaling_down ? true : false
 
-      # Returns true once the node is quiet or stopping. The work must take nothing new.
+      # Returns true while the node is quiet or stopping. The work must take nothing new.
       def quiet? = @quiet || stopping?
 
-      # Waits for that many seconds (nil: without limit). At stop or quiet it returns true early.
+      # Waits for that many seconds (nil: without limit). At stop or quiet it returns true early,
+      # when quiet ends it returns false early.
       def wait(timeout = nil) = __wait(timeout, ready_heartbeat)
 
-      # Waits until an IO is readable, and returns the readable ones; [] at stop, quiet or timeout.
+      # Waits until an IO is readable, and returns the readable ones; [] at stop, when quiet begins
+      # or ends, and at the timeout.
       def wait_for(ios, timeout = nil) = __wait_for(ios, timeout, ready_heartbeat)
 
       # Runs the block on a separate thread when the stop begins, while the work is still busy. Runs
@@ -182,6 +184,11 @@ module Skep
 
       def __quiet
         @quiet = true
+        @waiter.notify
+      end
+
+      def __resume
+        @quiet = false
         @waiter.notify
       end
 

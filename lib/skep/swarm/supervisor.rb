@@ -109,6 +109,15 @@ module Skep
         @node_pool&.quiet
       end
 
+      # Nodes take new work again. Also reaches a node that was made quiet alone, by a TSTP.
+      # Returns false if the swarm wasn't quiet.
+      def end_quiet
+        was_quiet = @lifecycle.end_quiet
+        events.publish(:swarm_resumed) if was_quiet
+        @node_pool&.end_quiet
+        was_quiet
+      end
+
       def changes
         @changes ||= Rollout::ChangeCoordinator.new(self, @mold_pool)
       end
@@ -168,6 +177,7 @@ module Skep
       def failures = @lifecycle.failures
       def outcome = @lifecycle.outcome
       def nodes_requested? = @lifecycle.nodes_requested?
+      def quiet? = @lifecycle.quiet?
       def stopping? = @lifecycle.stopping?
       def asked_to_stop? = @lifecycle.asked?
 

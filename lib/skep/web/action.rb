@@ -8,7 +8,7 @@ module Skep
     #
     # The server's error stream gets a line with the name of its user.
     class Action
-      COMMANDS = %w[restart reload scale quiet stop backtraces].freeze
+      COMMANDS = %w[restart reload scale quiet resume stop backtraces].freeze
       private_constant :COMMANDS
 
       def initialize(registry, request, session)

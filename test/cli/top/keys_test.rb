@@ -45,6 +45,16 @@ class TopKeysTest < Skep::TestCase
     end
   end
 
+  test "Q ends quiet in a quiet swarm, and a restart there says that the swarm stays quiet" do
+    model, poller, bindings = bindings_for_two_nodes
+    model.status["state"] = "quiet"
+    %w[Q y].each { |pressed| bindings.press(pressed) }
+    assert_equal [["resume", {}]], poller.commands
+    poller.answer = { "done" => "restart", "quiet" => true }
+    %w[R y].each { |pressed| bindings.press(pressed) }
+    assert_equal "restart: done; the swarm stays quiet (Q ends that)", model.message
+  end
+
   test "+ and b send their command at once; j selects the next node; q quits" do
     model, poller, bindings = bindings_for_two_nodes
     %w[+ + b].each { |key| bindings.press(key) }

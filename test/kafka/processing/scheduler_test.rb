@@ -58,6 +58,27 @@ module Skep
         assert_equal 0, items.first.partition.in_flight
       end
 
+      test "while it holds, hands out nothing; then what was ready, and what became ready" do
+        add(1, items: 2)
+        item = take
+        add(2)
+        @scheduler.hold
+        assert_nil take
+        @scheduler.release(item)
+        add(3)
+        assert_nil take
+        2.times { @scheduler.hand_out }
+        assert_equal [1, 2, 3], Array.new(3) { take.partition.id }.sort
+      end
+
+      test "a closed scheduler hands out nothing that it holds" do
+        add(1)
+        @scheduler.hold
+        @scheduler.close
+        @scheduler.hand_out
+        assert_nil @scheduler.next_item
+      end
+
       test "wakes the main thread for a new partition" do
         add(1)
         refute_nil @scheduler.wakeup_pipe.io.wait_readable(0)

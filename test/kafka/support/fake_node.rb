@@ -73,6 +73,7 @@ class FakeNode
 
   def stop! = wake { (@stopping = true) && @hooks&.each(&:call) }
   def quiet! = wake { @quiet = true }
+  def resume! = wake { @quiet = false }
   def close = [@wake, @waker].each(&:close)
 
   private
@@ -85,4 +86,4 @@ class FakeNode
   def report(name, **facts) = @on_event.call(name, facts)
 end
 Fakes.stands_for FakeNode, "Skep::Swarm::Node",
-                 controls: %i[last_item time_left= stop! quiet! close]
+                 controls: %i[last_item time_left= stop! quiet! resume! close]

@@ -4,15 +4,16 @@ module Fakes
   # Answers each command of `skep top` with success.
   class TopPoller
     attr_reader :commands
+    attr_writer :answer # in place of what a command gets by default
 
     def initialize = @commands = []
 
     def send_command(command, **facts, &answered)
       @commands << [command, facts]
-      answered.call({ "done" => command })
+      answered.call(@answer || { "done" => command })
     end
   end
-  stands_for TopPoller, "Skep::CLI::Top::Poller", controls: %i[commands]
+  stands_for TopPoller, "Skep::CLI::Top::Poller", controls: %i[commands answer=]
 
   # Figures that the real sampler needs two samples for: 12.4 % of a processor, 10.5 items a second.
   class ProcessSampler

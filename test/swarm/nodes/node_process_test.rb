@@ -27,6 +27,17 @@ class NodeProcessTest < Skep::TestCase
     assert_equal ["quiet"], @sent
   end
 
+  test "a node whose quiet ends is ready, also if it was still booting" do
+    %i[quiet end_quiet].each { |step| @node.public_send(step) }
+    @node.forked(1, nil)
+    @node.ready(1.0)
+    assert_equal :ready, @node.state
+    @node.quiet
+    @node.end_quiet
+    assert_equal :ready, @node.state
+    assert_equal %w[quiet resume quiet resume], @sent
+  end
+
   test "a ready node that gets quiet is quiet at once" do
     @node.ready(101.0)
     assert_equal :ready, @node.state

@@ -28,6 +28,25 @@ class LifecycleTest < Skep::TestCase
     assert_equal :quiet, @lifecycle.state
   end
 
+  test "the end of quiet makes a swarm run, also one that hasn't run yet" do
+    refute @lifecycle.end_quiet
+    @lifecycle.quiet
+    assert @lifecycle.end_quiet
+    @lifecycle.run
+    assert_equal :running, @lifecycle.state
+    @lifecycle.quiet
+    assert @lifecycle.end_quiet
+    @lifecycle.run # another mold
+    assert_equal :running, @lifecycle.state
+    refute @lifecycle.end_quiet
+  end
+
+  test "the end of quiet has no effect on a stopping swarm" do
+    %i[run quiet stop].each { |step| @lifecycle.public_send(step) }
+    refute @lifecycle.end_quiet
+    assert_equal :stopping, @lifecycle.state
+  end
+
   test "quiet has no effect on a stopping swarm" do
     @lifecycle.stop
     @lifecycle.quiet

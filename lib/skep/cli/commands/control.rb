@@ -18,6 +18,19 @@ module Skep
       end
       private_constant :NoWait
 
+      # For commands that replace nodes: new nodes of a quiet swarm are quiet.
+      module StaysQuiet
+        STAYS_QUIET = "the swarm stays quiet: `skep resume` lets nodes take new work again"
+        private_constant :STAYS_QUIET
+
+        private
+
+        def tell_of_quiet(answer)
+          out.puts(STAYS_QUIET) if answer["quiet"]
+        end
+      end
+      private_constant :StaysQuiet
+
       # Waits as long as the nodes take to finish their work: there is no deadline. It says that the
       # code stays the same, because `restart` loads new code in other servers.
       class Restart < SwarmCommand
@@ -29,6 +42,7 @@ module Skep
         SAME_CODE = "the code is the same as before: use `skep reload` for new code"
         private_constant :SAME_CODE
         include NoWait
+        include StaysQuiet
 
         private
 
@@ -38,8 +52,9 @@ module Skep
         end
 
         def request(path)
-          super
+          answer = super
           out.puts("#{options[:no_wait] ? "restarting" : "restarted"}; #{SAME_CODE}")
+          tell_of_quiet(answer)
         end
 
         def facts = { timeout: nil, wait: !options[:no_wait], **options.slice(:node) }
@@ -52,8 +67,15 @@ module Skep
         COMMAND = "reload"
         EXAMPLES = ["skep reload", "skep reload billing"].freeze
         include NoWait
+        include StaysQuiet
 
         private
+
+        def request(path)
+          answer = super
+          out.puts(options[:no_wait] ? "reloading" : "reloaded: all nodes run the new code")
+          tell_of_quiet(answer)
+        end
 
         def facts = { timeout: nil, wait: !options[:no_wait] }
       end
@@ -78,6 +100,15 @@ module Skep
           raise UsageError, "N must be a whole number, 1 or more (got #{text})"
         end
 
+        def request(path)
+          from, to = super.values_at("from", "to")
+          return out.puts("scaled") unless from && to # by a supervisor of an older version
+
+          return out.puts("there are #{to} nodes already") if from == to
+
+          out.puts("scaled from #{from} to #{to} nodes")
+        end
+
         def facts = { nodes: @nodes }
       end
 
@@ -86,6 +117,28 @@ module Skep
         USAGE = "skep quiet [NAME]"
         COMMAND = "quiet"
         EXAMPLES = ["skep quiet", "skep quiet billing"].freeze
+
+        private
+
+        def request(path)
+          super
+          out.puts("quiet: nodes finish what is in flight; `skep resume` ends that")
+        end
+      end
+
+      # Ends quiet.
+      class Resume < SwarmCommand
+        SUMMARY = "Take new work again, after `skep quiet`"
+        USAGE = "skep resume [NAME]"
+        COMMAND = "resume"
+        EXAMPLES = ["skep resume", "skep resume billing"].freeze
+
+        private
+
+        def request(path)
+          was_quiet = super["was_quiet"]
+          out.puts(was_quiet ? "resumed: nodes take new work" : "the swarm was not quiet")
+        end
       end
 
       # Waits until the supervisor has ended. A forced stop has the exit code of `skep run`.
@@ -103,10 +156,19 @@ module Skep
 
         def perform
           super
-          return 0 unless @last && @last["exit_code"] == ExitCode::FORCED
+          return tell_of_stop unless @last && @last["exit_code"] == ExitCode::FORCED
 
           err.puts("skep: #{UI.clean(@last["swarm"].to_s)}: #{FORCED}")
           ExitCode::FORCED
+        end
+
+        # The exit code is unknown if its last event wasn't received.
+        def tell_of_stop
+          return 0.tap { out.puts("stopping") } if options[:no_wait]
+
+          code = @last && @last["exit_code"]
+          out.puts("#{@name} has stopped#{", exit code #{code}" if code}")
+          0
         end
 
         # Waits for a process, which must be the one that answers.
@@ -114,7 +176,9 @@ module Skep
           return super if options[:no_wait]
 
           client = Control::Client.new(path)
-          supervisor = Skep.pidfd(client.local_status["pid"])
+          status = client.local_status
+          @name = UI.clean(status["name"].to_s)
+          supervisor = Skep.pidfd(status["pid"])
           events = follow(client)
           super
           @last = last_event(events) if events

@@ -16,7 +16,8 @@ module Skep
                  "s" => :stop, "Q" => :quiet, "b" => :backtraces, "?" => :help, "q" => :quit,
                  "\r" => :facts, "\n" => :facts }.freeze
         SCALING = 2.0 # seconds until the status shows a new number of nodes
-        private_constant :STEPS, :KEYS, :SCALING
+        STAYS_QUIET = "; the swarm stays quiet (Q ends that)"
+        private_constant :STEPS, :KEYS, :SCALING, :STAYS_QUIET
 
         def initialize(model, poller)
           @model = model
@@ -67,7 +68,8 @@ module Skep
         def command(name, title, **facts)
           @model.message = "#{title}: sent"
           @poller.send_command(name, **facts) do |answer|
-            @model.message = "#{title}: #{answer["error"] || "done"}"
+            quiet = STAYS_QUIET if answer["quiet"]
+            @model.message = "#{title}: #{answer["error"] || "done"}#{quiet}"
           end
         end
 
@@ -104,7 +106,14 @@ module Skep
           ask("stop swarm #{UI.clean(@model.status["name"])}?") { command("stop", "stop") }
         end
 
-        def quiet = ask("take no new work (quiet)?") { command("quiet", "quiet") }
+        # Begins quiet, or ends it.
+        def quiet
+          return ask("take new work again (resume)?") { command("resume", "resume") } if quiet?
+
+          ask("take no new work (quiet)?") { command("quiet", "quiet") }
+        end
+
+        def quiet? = @model.status["state"] == "quiet"
         def help = @model.pager = Pager.help
         def facts = @model.node && @model.pager = Pager.facts(@model.node)
         def quit = @quit = true

@@ -16,7 +16,7 @@ module Skep
           R                  restart all nodes, one after the other, on the same code
           + -                one node more, one fewer
           b                  show the backtraces of all nodes' threads
-          Q                  quiet: finish what is in flight, take no new work
+          Q                  quiet: finish what is in flight, take no new work; again: resume
           s                  stop the swarm
           q, ^C              leave; the swarm continues
 

@@ -158,13 +158,17 @@ module Skep
           end
         end
 
-        # A quiet node stays in the group and begins no further batch.
+        # A quiet node stays in the group and begins no further batch, until it resumes.
         def process
           failure = -> { @failure || @event_loop.failure }
-          @workers.first.run_until_quiet(@node, failure:) if @threads.empty?
-          @scheduler.supply(@node, failure:) until @node.quiet?
+          until @node.stopping?
+            @scheduler.hand_out
+            @workers.first.run_until_quiet(@node, failure:) if @threads.empty?
+            @scheduler.supply(@node, failure:) until @node.quiet?
+            @scheduler.hold
+            @scheduler.supply(@node, failure:) while @node.quiet? && !@node.stopping?
+          end
           @scheduler.close
-          @scheduler.supply(@node, failure:) until @node.stopping?
         end
 
         # A consumer that can't be closed in time is abandoned to the end of the process. After its

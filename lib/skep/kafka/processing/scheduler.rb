@@ -11,6 +11,7 @@
 #   scheduler.complete(item)              # its batch is done
 #   scheduler.release(item)               # no worker holds it any more; it may be retried later
 #   scheduler.succeeded(partition, began) # in an outage items back off until another one succeeds
+#   scheduler.hold                      # hands out nothing until hand_out: the node is quiet
 #   scheduler.wake_ready                  # makes ready what has new messages or has waited enough
 #   leaving = scheduler.ask_back(keys)    # hands out no more of these; Batch#each ends early
 #   scheduler.processing(leaving)         # those of them that workers still process
@@ -245,6 +246,19 @@ module Skep
           end
         end
 
+        # Hands out nothing until `hand_out` is called: what is ready, or becomes ready, is kept.
+        def hold
+          @lock.synchronize { @held ||= @topic_queue ? @ready.drain : drain(@ready) }
+        end
+
+        # Hands out what was held, and what becomes ready from here on.
+        def hand_out
+          @lock.synchronize do
+            held, @held = @held, nil
+            held&.each { |entry| enqueue(entry) }
+          end
+        end
+
         # Hands out nothing more; threads that wait in next_item return.
         def close
           @lock.synchronize { @ready.close.clear }
@@ -341,7 +355,22 @@ module Skep
 
         def make_ready(entry)
           entry.ready
+          enqueue(entry)
+        end
+
+        def enqueue(entry)
+          return @held << entry if @held
+
           @ready << entry unless @ready.closed?
+        end
+
+        # Workers may pop at the same time.
+        def drain(queue)
+          entries = []
+          entries << queue.pop(true) until queue.empty?
+          entries
+        rescue ThreadError # a worker has popped the last one
+          entries
         end
 
         def make_ready_if_needed(partition)

@@ -11,7 +11,7 @@ module Skep
       #   node.current_items         # => [0, 1, nil], offsets that batch.each yielded
       #   node.beats; node.done; node.marks
       #   node.busy_seconds; node.unhealthy_reasons; node.in_flight_texts
-      #   node.stop!       # node.stopping? from here on; `quiet!` likewise
+      #   node.stop!       # node.stopping? from here on; `quiet!` and `resume!` likewise
       class FakeNode
         # Records the offsets given to batch.mark.
         Marker = Struct.new(:marks) do
@@ -123,6 +123,9 @@ module Skep
 
         # Acts as `skep quiet`.
         def quiet! = @quiet = true
+
+        # Acts as `skep resume`.
+        def resume! = @quiet = false
 
         def stopping? = @stopping ? true : false
         def quiet? = @quiet || stopping?

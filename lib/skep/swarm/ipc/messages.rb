@@ -153,6 +153,7 @@ module Skep
                         "scaling_down" => Field::FLAG, "all" => Field::FLAG.or_nil),
           "all_finished" => row("all nodes with its kind of work have said `finished`, or ended"),
           "quiet" => row("takes no new work"),
+          "resume" => row("takes new work again"),
           "place" => row("is the only process in its slot from here on"),
           "suspects" => row("learns what other nodes had in flight when they crashed",
                             "added" => Field::SUSPECT_LIST.or_nil,

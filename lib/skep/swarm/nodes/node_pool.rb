@@ -125,6 +125,11 @@ module Skep
           node_table.nodes.each { |node| node.quiet unless node.helper? }
         end
 
+        # Nodes take new work again.
+        def end_quiet
+          node_table.nodes.each { |node| node.end_quiet unless node.helper? }
+        end
+
         def backtraces = node_table.nodes.each { |node| node.channel.post("backtraces") }
 
         # Asks every node to end; what is left at stop_timeout is killed.

@@ -21,12 +21,14 @@ module Skep
 
         # A spare waits in state spare, and is booting once more when it steps in.
         TRANSITIONS = {
-          booting: { ready: :ready, wait: :spare, quiet: :booting, stop: :stopping, exit: :dead },
-          spare: { step_in: :booting, quiet: :spare, stop: :stopping, exit: :dead },
-          ready: { quiet: :quiet, stop: :stopping, exit: :dead },
-          quiet: { quiet: :quiet, stop: :stopping, exit: :dead },
+          booting: { ready: :ready, wait: :spare, quiet: :booting, resume: :booting,
+                     stop: :stopping, exit: :dead },
+          spare: { step_in: :booting, quiet: :spare, resume: :spare, stop: :stopping,
+                   exit: :dead },
+          ready: { quiet: :quiet, resume: :ready, stop: :stopping, exit: :dead },
+          quiet: { quiet: :quiet, resume: :ready, stop: :stopping, exit: :dead },
           stopping: { ready: :stopping, wait: :stopping, step_in: :stopping, quiet: :stopping,
-                      stop: :stopping, exit: :dead },
+                      resume: :stopping, stop: :stopping, exit: :dead },
           dead: {}
         }.freeze
 
@@ -158,6 +160,12 @@ module Skep
           @quiet = true
           change(:quiet)
           @channel.post("quiet")
+        end
+
+        def end_quiet
+          @quiet = false
+          change(:resume)
+          @channel.post("resume")
         end
 
         # all: the whole swarm stops.

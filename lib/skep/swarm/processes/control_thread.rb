@@ -123,6 +123,7 @@ module Skep
           when "stop" then @node.__stop(scaling_down: frame["scaling_down"], all: frame["all"])
           when "all_finished" then @node.__all_finished
           when "quiet" then @node.__quiet
+          when "resume" then @node.__resume
           when "place" then @node.__place
           when "suspects" then @node.crash_suspects.__receive(frame)
           when "become_mold" then @node.__become_mold(frame["mold"], frame.ios.first)

@@ -17,11 +17,14 @@ module Skep
         include Runtime::StateMachine
 
         TRANSITIONS = {
-          booting: { run: :running, quiet: :booting, stop: :stopping, finish: :stopped },
-          running: { run: :running, quiet: :quiet, stop: :stopping, finish: :stopped },
-          quiet: { run: :quiet, quiet: :quiet, stop: :stopping, finish: :stopped },
-          stopping: { quiet: :stopping, stop: :stopping, finish: :stopped },
-          stopped: { quiet: :stopped, stop: :stopped, finish: :stopped }
+          booting: { run: :running, quiet: :booting, resume: :booting, stop: :stopping,
+finish: :stopped },
+          running: { run: :running, quiet: :quiet, resume: :running, stop: :stopping,
+finish: :stopped },
+          quiet: { run: :quiet, quiet: :quiet, resume: :running, stop: :stopping,
+finish: :stopped },
+          stopping: { quiet: :stopping, resume: :stopping, stop: :stopping, finish: :stopped },
+          stopped: { quiet: :stopped, resume: :stopped, stop: :stopped, finish: :stopped }
         }.freeze
 
         attr_reader :failures # why it couldn't boot
@@ -43,6 +46,14 @@ module Skep
         def quiet
           @quiet = true
           change(:quiet)
+        end
+
+        # Ends quiet. Returns false if the swarm wasn't quiet, and wasn't to be once it runs.
+        def end_quiet
+          was_quiet = @quiet ? true : false
+          @quiet = false
+          change(:resume)
+          was_quiet && !stopping?
         end
 
         def finish = change(:finish)

@@ -8,7 +8,8 @@ const ACTIONS = {
   restart: { label: "Restart", text: "Replaces all nodes, one at a time, with the same code. Each new node is ready before the old one stops.", done: "Restart started." },
   reload: { label: "Reload", text: "Loads the swarm's file again, and replaces all nodes once the new code works.", done: "Reload started." },
   backtraces: { label: "Backtraces", done: "Backtraces requested: open a node to see its own." },
-  quiet: { label: "Quiet", text: "Nodes finish the work in progress and take no more. Only a restart of the swarm ends this.", done: "The nodes take no more work." },
+  quiet: { label: "Quiet", text: "Nodes finish the work in progress and take no more until Resume. A restart and a reload don't end this.", done: "The nodes take no more work.", hidden: (view) => view.state === "quiet" },
+  resume: { label: "Resume", done: "The nodes take new work.", hidden: (view) => view.state !== "quiet" },
   stop: { label: "Stop", text: "Stops the swarm and all of its nodes. It can't be started again from this page.", done: "The swarm is stopping.", danger: true },
 }
 const stepper = { count: make("output", { "aria-live": "polite" }), wanted: null }
@@ -55,7 +56,11 @@ export function showActions(view) {
   const each = works > 1 ? ` for each of ${works} works` : ""
   set(stepper.count, `${stepper.wanted ?? scaled(view)} nodes${each}`)
   stepper.apply.hidden = stepper.wanted == null
-  for (const button of find("actions").querySelectorAll("button")) mark(button, "disabled", view.away ? "" : null)
+  for (const button of find("actions").querySelectorAll("button")) {
+    mark(button, "disabled", view.away ? "" : null)
+    const hidden = ACTIONS[button.dataset.action]?.hidden
+    if (hidden) button.hidden = hidden(view)
+  }
 }
 
 export function forget() {
@@ -95,7 +100,9 @@ async function send(command, facts, done) {
     body: JSON.stringify({ swarm: current().name, command, ...facts }),
   }).catch(() => null)
   if (command === "scale") forget()
-  notify(response?.ok ? done : (await response?.text()) ?? "The page's server doesn't answer.", !response?.ok)
+  const answer = response?.ok ? await response.json() : {}
+  const quiet = answer.quiet ? " The swarm stays quiet until Resume." : ""
+  notify(response?.ok ? done + quiet : (await response?.text()) ?? "The page's server doesn't answer.", !response?.ok)
 }
 
 export function notify(text, failed) {
