@@ -7,6 +7,7 @@ require "skep/control"
 # The control socket, served by a real loop for a supervisor that has one command.
 class ControlServerTest < Skep::TestCase
   Supervisor = Struct.new(:loop, :config, :stopped) do
+    def events = @events ||= Skep::Swarm::Runtime::EventBus.new
     def snapshot = { name: "a", nodes: [], secret: "s" }
     def stop = self.stopped = true
     def quiet? = false
@@ -93,10 +94,13 @@ class ControlServerTest < Skep::TestCase
   end
 
   test "answers a command that raises with a sentence" do
+    reported = nil
+    @supervisor.events.subscribe(:supervisor_error) { |event| reported = event.facts }
     def (@supervisor.changes).restart(*) = raise(ArgumentError, "no")
     error = asked('{"command":"restart"}')["error"]
 
     assert_match(/the command failed: no \(ArgumentError\)/, error)
+    assert_equal ["restart", "ArgumentError: no"], reported.values_at(:action, :error)
   end
 
   test "creates its socket with mode 0600, and removes it at the end" do

@@ -150,6 +150,58 @@ class EventLoopTest < Skep::TestCase
     pidfd.close
   end
 
+  test "with on_error an error in a block is passed to it, and the other blocks run" do
+    errors = []
+    loop = Skep::OS::EventLoop.new(on_error: ->(error, what) { errors << [error.message, what] })
+    other, writer = IO.pipe
+    watch = loop.watch(@r) { raise(LoadError, "no file") }
+    loop.watch(other) { @calls << other.getc }
+    loop.after(0) { raise "a bug" }
+    loop.after(0) { @calls << :timer }
+    [@w, writer].each { |io| io.write("x") }
+    loop.turn(1)
+    assert_equal [["no file", "descriptor"], ["a bug", "timer"]], errors
+    assert_equal ["x", :timer], @calls
+    watch.cancel
+  ensure
+    [loop, other, writer].each(&:close)
+  end
+
+  test "a descriptor whose block fails is watched again, after a rest" do
+    raised = 0
+    loop = Skep::OS::EventLoop.new(on_error: ->(*) { raised += 1 })
+    @w.close # a hangup is reported even to those that watch for nothing
+    watch = loop.watch(@r) { raised < 2 ? raise("a bug") : loop.stop }
+    began = Skep::OS.now
+    loop.run
+    assert_equal 2, raised
+    assert_operator Skep::OS.now - began, :>=, 0.2
+    watch.cancel
+  ensure
+    loop.close
+  end
+
+  test "a descriptor whose block fails may be cancelled and closed while it rests" do
+    watch = nil
+    loop = Skep::OS::EventLoop.new(on_error: ->(*) { [watch.cancel, @r.close] })
+    watch = loop.watch(@r) { raise "a bug" }
+    @w.write("x")
+    2.times { loop.turn(0.2) }
+    assert_equal ["#<Skep::OS::EventLoop ios=0 timers=0>", true], [loop.inspect, @r.closed?]
+  ensure
+    loop.close
+  end
+
+  test "on_error gets no interrupt and no exit" do
+    loop = Skep::OS::EventLoop.new(on_error: ->(*) { flunk })
+    [Interrupt, SystemExit, NoMemoryError].each do |error|
+      loop.after(0) { raise error }
+      assert_raises(error) { loop.turn }
+    end
+  ensure
+    loop.close
+  end
+
   test "inspect fits a line" do
     @loop.watch(@r) { nil }
     timer = @loop.after(1) { nil }

@@ -39,9 +39,7 @@ module Simulation
 
     def take
       @signals, @commands = Array.new(2) { Mailbox.new(@world.kernel) }
-      @supervisor.loop.watch(@signals) do
-        @signals.take.uniq.each { |name| @signal_handler.handle(name) }
-      end
+      @supervisor.loop.watch(@signals) { @signal_handler.handle_all(@signals.take) }
       @supervisor.loop.watch(@commands) {
         @commands.take.each { |command|
           Adapter.command(@supervisor, *command)
@@ -49,7 +47,7 @@ module Simulation
       }
     end
 
-    def signal(name) = @signals&.put(name)
+    def signal(name) = @signals&.put([name, @world.kernel.now])
     def command(*command) = @commands&.put(command)
     def signalled? = @signals.readable?
 

@@ -42,6 +42,16 @@ class WatchdogTest < Skep::TestCase
     assert_equal ["WATCHDOG=1"] * 2, @pings
   end
 
+  test "pings again within its timeout after an error" do
+    watchdog = start(:supervisor, timeout: 0.02)
+    def watchdog.message = raise("a bug")
+    assert_raises(RuntimeError) { @loop.turn(5) }
+    watchdog.singleton_class.remove_method(:message)
+    @loop.turn(5)
+
+    assert_equal ["WATCHDOG=1"] * 2, @pings
+  end
+
   test "pings without a ready node if watchdog is :supervisor" do
     watchdog = start(:supervisor, boot_limit: 0.0)
     @node.ready = false

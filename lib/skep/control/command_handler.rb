@@ -31,9 +31,7 @@ chaos].freeze
         why = e.message.sub(/ @ .*/, "").downcase
         answer.call({ error: "the supervisor can't read its processes' state: #{why}" })
       rescue StandardError => e # a bug in skep, not a wrong request
-        supervisor.events.publish(:supervisor_error, level: :error, action: command,
-                                                     error: Swarm::IPC::PlainData.error(e),
-                                                     backtrace: e.backtrace.first(20))
+        supervisor.events.report_error(e, action: command, harmless: true)
         answer.call({ error: "the command failed in the supervisor (#{e.class}): see its log" })
       end
 
@@ -102,11 +100,12 @@ chaos].freeze
         "swarm #{@supervisor.config.name} injects no faults: give it `chaos: true`"
       end
 
-      # Runs the block in the loop's next turn. What a request raises doesn't end the swarm.
+      # Runs the block in the loop's next turn.
       def later
         @supervisor.loop.after(0) do
           yield
         rescue StandardError => e
+          @supervisor.events.report_error(e, action: @facts["command"], harmless: true)
           refuse("the command failed: #{e.message} (#{e.class})")
         end
       end

@@ -20,22 +20,30 @@ require "skep/os/event_loop/deadline"
 #
 # The loop never polls. In a turn the blocks of IOs run first, then timers by deadline, then timers
 # that may be `early:`, so that several share a wake-up. A block that was cancelled in the same turn
-# doesn't run; one that was added in a turn runs in the next at the earliest. An error in a block is
-# raised by #turn; what was due then is still due in the next turn. Only one thread may use a loop:
-# other threads wake it through a pipe that it watches.
+# doesn't run; one that was added in a turn runs in the next at the earliest. Only one thread may
+# use a loop: other threads wake it through a pipe that it watches.
+#
+# An error in a block is raised by #turn; what was due then is still due in the next turn. With
+# `on_error:` that gets the error and "timer" or "descriptor" instead, and the loop goes on. A
+# descriptor whose block has raised isn't watched for a moment, as it may be ready still, and raise
+# again.
 module Skep
   module OS
     class EventLoop
       # Seconds by which a wait may end late on a busy machine.
       LATE = 0.5
-      private_constant :LATE
+      # Seconds for which a descriptor isn't watched after an error in its block.
+      REST = 0.1
+      private_constant :LATE, :REST
 
       # How many seconds this process was stopped, frozen or starved in all, as far as timers were
       # due meanwhile.
       attr_reader :overslept
 
-      def initialize(poller: OS.machine.poller)
+      # on_error: called with what a block raises; nil: #turn raises it.
+      def initialize(poller: OS.machine.poller, on_error: nil)
         @poller = poller
+        @on_error = on_error
         @timers = TimerQueue.new
         @overslept = 0.0
         @awake_at = OS.now
@@ -62,11 +70,11 @@ module Skep
         events = wait(timeout)
         now = @awake_at
         early = @timers.early(now)
-        events.each { |watch, readable, writable| watch.__call(readable, writable) }
+        events.each { |watch, readable, writable| call_watch(watch, readable, writable) }
         while (timer = @timers.take(now))
-          timer.__call
+          call_timer(timer)
         end
-        early.each { |one| one.tap(&:__leave).__call if one.pending? }
+        early.each { |one| call_timer(one.tap(&:__leave)) if one.pending? }
       end
 
       # Turns until #stop is called; returns at once if it was called before.
@@ -92,6 +100,25 @@ module Skep
       def inspect = "#<#{self.class} ios=#{@poller.size} timers=#{@timers.size}>"
 
       private
+
+      # The guard of each block. SystemExit, Interrupt, NoMemoryError and the like end the loop.
+      def call_watch(watch, readable, writable)
+        watch.__call(readable, writable)
+      rescue StandardError, ScriptError, SystemStackError => e
+        raise unless @on_error
+
+        watch.__rest
+        after(REST) { watch.__resume }
+        @on_error.call(e, "descriptor")
+      end
+
+      def call_timer(timer)
+        timer.__call
+      rescue StandardError, ScriptError, SystemStackError => e
+        raise unless @on_error
+
+        @on_error.call(e, "timer")
+      end
 
       def wait(timeout)
         due = [*@timers.deadline, *(timeout && (OS.now + timeout))].min

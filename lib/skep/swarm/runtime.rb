@@ -4,8 +4,8 @@
 #
 # SelfPipe makes signals readable. OrphanGuard ends molds and nodes whose supervisor has died.
 # Privileges and SocketActivation change what a node runs as, and which sockets it inherits.
-# EventBus, StateMachine and Persisted serve the supervisor's components: they publish facts, change
-# state by a table, and keep facts over an upgrade.
+# EventBus, ErrorReports, StateMachine and Persisted serve the supervisor's components: they publish
+# facts and bugs, change state by a table, and keep facts over an upgrade.
 module Skep
   class Swarm
     module Runtime
@@ -45,6 +45,7 @@ module Skep
       #   events.publish(:node_ready, node, duration: 0.2)
       #   events.announce(:mold_loaded, mold, plain:)   # internal: only for those that named it
       #   events.unsubscribe(subscription)              # what `subscribe` has returned
+      #   events.report_error(error, action: "timer")   # a bug of skep's: supervisor_error
       #
       # The subject is a NodeProcess, a Slot, a Mold or nil; its `event_facts` (node, mold, pid) are
       # part of the event's facts. A name that a user's work has chosen is a String and reaches only
@@ -56,6 +57,7 @@ module Skep
         def initialize
           @every = []
           @named = {}
+          @error_reports = ErrorReports.new(self)
         end
 
         def subscribe(*names, &subscriber)
@@ -78,6 +80,13 @@ module Skep
           @every.each { |subscriber| subscriber.call(event) }
           @named[name]&.each { |subscriber| subscriber.call(event) }
         end
+
+        # Counts and publishes an exception of the supervisor's own code (ErrorReports#add). Never
+        # raises.
+        def report_error(...) = @error_reports.add(...)
+
+        # Returns true if there was one.
+        def errors? = @error_reports.count.positive?
 
         # A fact for the supervisor's own components: only those that named it receive it, neither
         # the log nor a user's block.
@@ -121,6 +130,7 @@ module Skep
   end
 end
 
+require "skep/swarm/runtime/error_reports"
 require "skep/swarm/runtime/self_pipe"
 require "skep/swarm/runtime/orphan_guard"
 require "skep/swarm/runtime/privileges"

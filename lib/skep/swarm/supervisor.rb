@@ -15,9 +15,13 @@ module Skep
     class Supervisor
       # Seconds from the kill of all nodes until molds that haven't reported their exits are killed.
       FORCE_SECONDS = 2.0
+      # Seconds beyond stop_timeout after which a stop ends in which skep itself has failed.
+      STOP_MARGIN = 5.0
       NODE_ENDS = %i[node_died node_exited].freeze
+      PILED_UP = "the supervisor had more than 10 errors within a minute, and ended the swarm: " \
+                 "this is a bug in skep, please report the events supervisor_error in the log"
 
-      private_constant :FORCE_SECONDS, :NODE_ENDS
+      private_constant :FORCE_SECONDS, :STOP_MARGIN, :NODE_ENDS, :PILED_UP
 
       attr_reader :config
       attr_reader :loop
@@ -36,9 +40,9 @@ module Skep
         @setup_of = process_setup
         @launcher = launcher
         @overrides = Definition::EnvironmentOptions.read.merge(overrides)
-        @observers = Observers.new([@event_counter = EventCounter.new, *observers])
-        @lifecycle = Lifecycle.new
         @events = Runtime::EventBus.new
+        @observers = Observers.new([@event_counter = EventCounter.new, *observers], events)
+        @lifecycle = Lifecycle.new
         subscribe
         @boot = BootMonitor.new(self)
       end
@@ -94,6 +98,7 @@ module Skep
         return if stopping
 
         events.publish(:swarm_stopping, signal:, reason: reason&.to_s)
+        limit_stop if events.errors?
         @node_pool ? @node_pool.stop : finish
       end
 
@@ -188,8 +193,42 @@ module Skep
         events.subscribe { |event| @observers.event(event.name.to_s, event.level, event.facts) }
         # The next node is launched before the processes that the last one left are reaped.
         events.subscribe(*NODE_ENDS) { reap }
+        subscribe_to_errors
         subscribe_to_pool
         subscribe_to_molds
+      end
+
+      def subscribe_to_errors
+        events.subscribe(:supervisor_error) { limit_stop if stopping? }
+        events.subscribe(:supervisor_error_left_out) { @event_counter.event("supervisor_error") }
+        events.subscribe(:errors_piled_up) { @giving_up ||= loop.after(0) { give_up } }
+      end
+
+      # An exception of a callback of the loop, which goes on. Before nodes are requested there is
+      # nothing to be kept running: the supervisor ends with the error.
+      def callback_failed(error, action)
+        raise error unless nodes_requested?
+
+        events.report_error(error, action:)
+      end
+
+      # What the supervisor knows may be wrong: the swarm ends, and its nodes as at any stop.
+      def give_up
+        stopping = stopping?
+        @lifecycle.fail_boot(PILED_UP, ExitCode::FAILED)
+        limit_stop
+        return if stopping
+
+        events.publish(:swarm_stopping, reason: "supervisor_errors")
+        @node_pool ? @node_pool.stop : finish
+      rescue StandardError => e
+        events.report_error(e, action: "stop")
+        @own_processes.terminate if @node_pool
+      end
+
+      # After an error of its own the supervisor can't rely on hearing that all nodes have ended.
+      def limit_stop
+        @stop_limit ||= loop.after((config&.stop_timeout || 0) + STOP_MARGIN) { loop.stop }
       end
 
       def subscribe_to_pool
@@ -279,7 +318,7 @@ module Skep
 
       def open
         @started_at = OS.now
-        @loop = OS::EventLoop.new
+        @loop = OS::EventLoop.new(on_error: method(:callback_failed))
         close_in_child = method(:close_in_child)
         @process_setup = @setup_of.new(self, program: @launcher.program?, ours: method(:ours),
                                              forked: close_in_child)

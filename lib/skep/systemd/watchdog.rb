@@ -34,9 +34,13 @@ module Skep
 
       private
 
+      # An error doesn't end the pings: systemd would end the swarm.
       def ping
+        pause = timeout / 10
         message&.then(&@send_message)
-        @supervisor.loop.after(timeout / 2, early: timeout / 4) { ping }
+        pause = timeout / 2
+      ensure
+        @supervisor.loop.after(pause, early: pause / 2) { ping }
       end
 
       def alive?

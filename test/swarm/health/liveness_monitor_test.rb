@@ -20,7 +20,8 @@ class LivenessMonitorTest < Skep::TestCase
     super
     @layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 1_000, threads: 1)
     @page = Skep::OS::SharedPage.create(@layout.total)
-    @loop = Skep::OS::EventLoop.new
+    @errors = 0
+    @loop = Skep::OS::EventLoop.new(on_error: ->(*) { @errors += 1 })
     @events = []
     @checks = 0
     @failed_nodes = []
@@ -110,6 +111,13 @@ class LivenessMonitorTest < Skep::TestCase
     refute_predicate node.unhealthy_reports, :any?
   end
 
+  test "an error at a hung node ends no check: it and others are found in the next one" do
+    @fail_once = true
+    nodes = [node(0), node(1)].each { |one| @liveness_monitor.watch(one) }
+    turn_until { @failed_nodes.size == nodes.size }
+    assert_equal [[[0, :hung, 0], [1, :hung, 0]], 1], [@failed_nodes.sort, @errors]
+  end
+
   test "fails no node that has ended" do
     node = node(0)
     @liveness_monitor.watch(node)
@@ -128,6 +136,9 @@ class LivenessMonitorTest < Skep::TestCase
     events.subscribe(:liveness_checked) { @checks += 1 }
     Swarm::Health::LivenessMonitor.new(config, loop: @loop, scoreboard:,
                                                events:) do |node, failure, status|
+      fail_once, @fail_once = @fail_once, false
+      raise "a bug" if fail_once
+
       @failed_nodes << [node.page_index, failure, status&.thread]
     end
   end

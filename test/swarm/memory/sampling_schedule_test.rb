@@ -36,6 +36,25 @@ class SamplingScheduleTest < Skep::TestCase
     super
   end
 
+  test "looks again at a node at which a look has failed, and at the others meanwhile" do
+    schedule = Skep::Swarm::Memory::SamplingSchedule.new(@loop) do |node, _now|
+      @looked << node.name
+      raise "a bug" if node.name == :bad
+
+      0.01
+    end
+    [:bad, :good].each { |name| schedule.watch(Node.new(name), 0.01) }
+    failed = 0
+    until @looked.count(:good) == 2
+      begin
+        @loop.turn(5)
+      rescue RuntimeError
+        failed += 1
+      end
+    end
+    assert_equal [1, "#<Skep::Swarm::Memory::SamplingSchedule nodes=2>"], [failed, schedule.inspect]
+  end
+
   test "looks again after each pause that its block returns" do
     @sampling_schedule.watch(Node.new(:one), 0.01)
     @loop.turn(5) until @looked.size == 3

@@ -17,6 +17,18 @@ class SelfPipeTest < Skep::TestCase
     assert_empty @signals.take
   end
 
+  test "returns when each signal came, however late it is taken" do
+    first = Skep::OS.now
+    raise_signal("USR2")
+    between = Skep::OS.now
+    raise_signal("USR2")
+    signals = @signals.take_with_times
+    assert_equal %w[USR2 USR2], signals.map(&:first)
+    assert_includes first..between, signals[0].last
+    assert_includes between..Skep::OS.now, signals[1].last
+    assert_empty @signals.take_with_times
+  end
+
   test "delivers a signal even after a storm of another one" do
     70_000.times { raise_signal("USR1") }
     raise_signal("USR2")

@@ -11,8 +11,13 @@ class ProcessSetupTest < Skep::TestCase
     attr_accessor :asked_to_stop
     alias asked_to_stop? asked_to_stop
 
+    attr_writer :booting
+
     def initialize = @calls = []
     def changes = self
+    def events = self
+    def nodes_requested? = !@booting
+    def report_error(error, action:) = calls << [action, error.message]
     %i[stop force].each { |name| define_method(name) { |signal| calls << [name, signal] } }
     %i[quiet backtraces reopen restart reload reap].each do |name|
       define_method(name) { calls << name }
@@ -65,6 +70,21 @@ class ProcessSetupTest < Skep::TestCase
   test "a TERM within a second of an INT is the same stop, because foreman sends both" do
     %w[INT TERM].each { |name| @signal_handler.handle(name) }
     assert_equal [[:stop, "INT"]], @supervisor.calls
+  end
+
+  test "two TERMs that a busy supervisor reads at once are two" do
+    now = Skep::OS.now
+    @signal_handler.handle_all([["TERM", now - 2], ["USR1", now - 1.5], ["USR1", now - 1],
+                                ["TERM", now - 0.98], ["TERM", now - 0.97]])
+    assert_equal [[:stop, "TERM"], :reopen, [:force, "TERM"]], @supervisor.calls
+  end
+
+  test "a signal at which the supervisor fails is reported, and the next ones are handled" do
+    def @supervisor.reopen = raise("a bug")
+    @signal_handler.handle_all([["USR1", 0.0], ["TSTP", 0.0]])
+    assert_equal [["signal USR1", "a bug"], :quiet], @supervisor.calls
+    @supervisor.booting = true
+    assert_raises(RuntimeError) { @signal_handler.handle_all([["USR1", 0.0]]) }
   end
 
   test "a TERM forces the stop if a command has asked for one before" do

@@ -29,11 +29,27 @@ module Skep
 
         # Stops watching. May be called again.
         def cancel
-          @poller.remove(@io) unless cancelled? || @poller.closed?
+          @poller.remove(@io) unless cancelled? || @resting || @poller.closed?
           @block = nil
         end
 
         def cancelled? = @block.nil?
+
+        # Stops watching until __resume. A hangup would make the io ready even if it is watched for
+        # nothing.
+        def __rest
+          return if cancelled? || @resting || @poller.closed?
+
+          @poller.remove(@io)
+          @resting = true
+        end
+
+        def __resume
+          return unless @resting
+
+          @resting = false
+          @poller.add(@io, self, read: @read, write: @write) unless cancelled? || @poller.closed?
+        end
 
         def __call(readable, writable) = @block&.call(readable, writable)
 
@@ -44,7 +60,7 @@ module Skep
         def interest(read, write)
           return if cancelled? || (read == @read && write == @write)
 
-          @poller.modify(@io, self, read: read, write: write)
+          @poller.modify(@io, self, read: read, write: write) unless @resting
           @read = read
           @write = write
         end

@@ -85,16 +85,18 @@ module Skep
           @timer = @loop.at(due, early: [(due - OS.now) / 2, 0].max) { check(due) }
         end
 
+        # The next check comes even if this one fails: without it no hang would be found any more.
         def check(due)
           now = OS.now
+          seconds = []
           prune
           compensate_pause(now, now - due)
           seconds = @watched.keys.map { |node| check_node(node, now, now - due) }
           @events.announce(:liveness_checked, now:, paused: @liveness.paused?(now - due))
+        ensure
           @checked_at = now
-          return if @watched.empty?
-
-          check_by(now + [[*seconds.compact, @liveness.timeout].min, MIN_INTERVAL].max)
+          next_in = [[*seconds.compact, @liveness.timeout].min, MIN_INTERVAL].max
+          check_by(now + next_in) if @watched.any?
         end
 
         # Nodes that have ended are dropped at each check, and before that when they may be half of
@@ -144,6 +146,9 @@ module Skep
           @watched.delete(node)
           @on_failure.call(node, failure, status)
           nil
+        rescue StandardError # a bug of skep's, which the loop reports: the node is looked at again
+          @watched[node] = nil
+          raise
         end
 
         # Called when the node has made progress: once its reports are too old to count, it is

@@ -107,9 +107,9 @@ module Skep
 
         def check_lifetime(node, part)
           decision = @lifetime.decide(ready_at: node.ready_at, part:, now: OS.now)
-          @recycler.recycle(node, "max_lifetime", throttle: false) if decision == :replace
           seconds = decision == :replace ? LATE : decision # the recycler may refuse for now
           node.watches << @loop.after(seconds) { check_lifetime(node, part) }
+          @recycler.recycle(node, "max_lifetime", throttle: false) if decision == :replace
         end
 
         # Returns the seconds until the next look.
@@ -195,7 +195,8 @@ module Skep
 
         SLICE = 50 # looks in a turn, 20 µs each
         EARLY = 0.5 # of the pause
-        private_constant :Watch, :SLICE, :EARLY
+        FAILED = 10.0 # seconds until the next look at a node at which a look has failed
+        private_constant :Watch, :SLICE, :EARLY, :FAILED
 
         def initialize(loop, &look)
           @loop = loop
@@ -246,7 +247,10 @@ module Skep
         def look(node)
           @due.delete(node)
           now = OS.now
-          plan(node, now, @look.call(node, now))
+          seconds = FAILED
+          seconds = @look.call(node, now)
+        ensure
+          plan(node, now, seconds)
         end
       end
 

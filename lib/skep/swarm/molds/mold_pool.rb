@@ -250,9 +250,7 @@ module Skep
         def failed_at(mold, error, message)
           raise error unless @lifecycle.nodes_requested?
 
-          @events.publish(:supervisor_error, mold, level: :error, action: message.type,
-                                                   error: IPC::PlainData.error(error),
-                                                   backtrace: error.backtrace.to_a.first(20))
+          @events.report_error(error, action: message.type, subject: mold)
         end
 
         def hung(mold)

@@ -75,9 +75,7 @@ module Skep
 
         # Our own failure to act on a message: neither the node nor the swarm ends by it.
         def failed_at(node, error, frame)
-          @events.publish(:supervisor_error, node, level: :error, action: frame.type,
-                                                   error: IPC::PlainData.error(error),
-                                                   backtrace: error.backtrace.to_a.first(20))
+          @events.report_error(error, action: frame.type, subject: node)
         end
 
         def became_mold(node)

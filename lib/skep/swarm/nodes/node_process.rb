@@ -49,7 +49,7 @@ module Skep
         attr_reader :asked_at
         attr_reader :ready_at
         attr_writer :refused # it has said that it can't begin
-        attr_accessor :end_watch, :watches
+        attr_accessor :end_watch
         attr_accessor :node_memory # from its readiness on
 
         def initialize(page_index, slot, mold, now)
@@ -80,6 +80,13 @@ module Skep
         end
 
         def listens_to(channel) = @channel = channel
+
+        # What is cancelled at its end. Timers that have run are dropped, as some are set again and
+        # again.
+        def watches
+          @watches.reject! { |one| one.respond_to?(:pending?) && !one.pending? }
+          @watches
+        end
 
         def unhealthy_reports = @unhealthy_reports ||= Health::UnhealthyReports.new
 

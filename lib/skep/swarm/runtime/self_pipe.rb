@@ -5,6 +5,7 @@
 #   signals = SelfPipe.new(%w[TERM INT QUIT])
 #   signals.to_io                # readable when one has come
 #   signals.take                 # => ["TERM"], in the order they came
+#   signals.take_with_times      # => [["TERM", 1012.5]]: and when, by Skep::OS.now
 #   signals.release              # restores the handlers that were there before
 #
 # A fork inherits the handlers. In a fork of skep's own, `SelfPipe.with_inherited_handlers { fork
@@ -49,6 +50,7 @@ module Skep
           @reader, @writer = OS.pipe
           @early = []
           @overflow = []
+          @times = []
           @previous = @always.to_h { |name| [name, install(name)] }
           unless_handled.each { |name| install_unless_handled(name, inherited) }
           @previous.merge!(inherited.__previous.slice(*@previous.keys)) if inherited
@@ -61,12 +63,12 @@ module Skep
         def to_io = @reader
 
         # Returns the names of the signals that have come since the last call.
-        def take
-          bytes = @reader.read_nonblock(65_536, exception: false)
-          overflow = @overflow.shift(@overflow.size)
-          return overflow unless bytes.is_a?(String)
+        def take = take_with_times.map(&:first)
 
-          bytes.each_byte.map { |index| @names[index] } + overflow
+        # The same, each with the time at which it came.
+        def take_with_times
+          names = read
+          names.zip(@times.shift(names.size))
         end
 
         # Adds signals that another program has received for this process.
@@ -95,6 +97,14 @@ module Skep
         def __handler?(name, handler) = @handlers[name].equal?(handler)
 
         private
+
+        def read
+          bytes = @reader.read_nonblock(65_536, exception: false)
+          overflow = @overflow.shift(@overflow.size)
+          return overflow unless bytes.is_a?(String)
+
+          bytes.each_byte.map { |index| @names[index] } + overflow
+        end
 
         # In a fork that isn't skep's: sends it again what came before, for its own handlers.
         def leave_alone
@@ -128,6 +138,7 @@ module Skep
         def deliver(name, index)
           return @early << name unless Process.pid == @pid
 
+          @times << OS.now # first: a handler may run inside of `take`
           @overflow << name if @writer.write_nonblock(index.chr, exception: false) == :wait_writable
         end
 

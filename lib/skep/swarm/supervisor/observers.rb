@@ -1,17 +1,18 @@
 # frozen_string_literal: true
 
 # All objects that watch a swarm.
-# An exception of one of them is printed on stderr. It affects neither the swarm nor the others.
+# An exception of one of them is a `supervisor_error`. It affects neither the swarm nor the others.
 #
-#   observers = Observers.new([Log::EventLog.new])
+#   observers = Observers.new([Log::EventLog.new], events)
 #   observers.event("node_died", :warn, node: 0)
 #   observers.each_guarded(&:reopen)
 module Skep
   class Swarm
     class Supervisor
       class Observers
-        def initialize(observers)
+        def initialize(observers, events)
           @observers = observers
+          @events = events
         end
 
         def event(name, level, facts)
@@ -40,7 +41,7 @@ module Skep
           @observers.each do |observer|
             yield observer
           rescue StandardError => e # an observer's failure must not cost the swarm anything
-            warn("skep: #{observer.class} failed: #{IPC::PlainData.error(e)}")
+            @events.report_error(e, action: "observer #{observer.class}", harmless: true)
           end
         end
       end
@@ -97,7 +98,8 @@ module Skep
           @counts = Hash.new(0)
         end
 
-        def event(name, _level, _facts)
+        # level and facts aren't needed to count it.
+        def event(name, _level = nil, _facts = nil)
           name = OTHER unless @counts.key?(name) || @counts.size < MOST
           @counts[name] += 1
         end

@@ -28,9 +28,7 @@ module Skep
         def take
           OS::ProcessTree::Prctl.subreaper!
           @signals = Runtime::SelfPipe.new(SignalHandler::SIGNALS)
-          @loop.watch(@signals.to_io) do
-            @signals.take.uniq.each { |name| @signal_handler.handle(name) }
-          end
+          @loop.watch(@signals.to_io) { @signal_handler.handle_all(@signals.take_with_times) }
           @in_forks = Skep.on_fork(child: -> { @forked.call unless Runtime::SelfPipe.handing_on? })
         end
 
@@ -66,7 +64,8 @@ module Skep
       # What each signal means to the supervisor (docs/reference/signals.md).
       #
       #   signal_handler = SignalHandler.new(supervisor)
-      #   signal_handler.handle("TERM") # stop; a second one kills all nodes at once
+      #   signal_handler.handle("TERM", now) # stop; a second one kills all nodes at once
+      #   signal_handler.handle_all([["TERM", now - 1], ["TERM", now]])
       #
       # A repeat within 50 ms, or TERM soon after INT (as foreman sends it), is the same signal
       # (SelfPipe::RepeatedStop).
@@ -76,15 +75,31 @@ module Skep
         # limit of its size (ulimit -f) is an error of write(2), EFBIG, and doesn't end the
         # supervisor. As it isn't ignored, molds and nodes have the default.
         SIGNALS = [*Rollout::Upgrade::StateFile::SIGNALS, "CHLD", "XFSZ"].freeze
+        STOPS = %w[TERM INT].freeze
+        private_constant :STOPS
 
         def initialize(supervisor)
           @supervisor = supervisor
           @repeated_stop = Runtime::SelfPipe::RepeatedStop.new
         end
 
-        def handle(name)
+        # Handles the signals that have come since the last turn of the loop, each with the time at
+        # which it came. Several of one kind are one, but requests to stop: a busy supervisor reads
+        # the first and the second at once.
+        def handle_all(signals)
+          signals.uniq { |name, at| STOPS.include?(name) ? [name, at] : name }.each do |name, at|
+            handle(name, at)
+          rescue StandardError => e
+            raise unless @supervisor.nodes_requested?
+
+            @supervisor.events.report_error(e, action: "signal #{name}")
+          end
+        end
+
+        # at: when it came.
+        def handle(name, at = OS.now)
           case name
-          when "TERM", "INT" then stop(name)
+          when *STOPS then stop(name, at)
           when "QUIT" then @supervisor.force(name)
           when "TSTP" then @supervisor.quiet
           when "TTIN" then @supervisor.backtraces
@@ -97,8 +112,8 @@ module Skep
 
         private
 
-        def stop(name)
-          repeated_stop = @repeated_stop.of(name, OS.now)
+        def stop(name, at)
+          repeated_stop = @repeated_stop.of(name, at)
           return if repeated_stop == :same
 
           # A stop that was asked for in another way (`skep stop`) counts as the first request. One
@@ -239,6 +254,7 @@ module Skep
       #
       #   own_processes = OwnProcesses.new(supervisor, mold_pool)
       #   own_processes.pids
+      #   own_processes.terminate      # asks each node to end, by its signal
       #   own_processes.abandon(2.0)   # ends them all at once, and waits so many seconds at most
       #   own_processes.close_in_child         # in a fork: closes their channels and pidfds
       class OwnProcesses
@@ -249,6 +265,14 @@ module Skep
 
         # nil: of one that is about to be forked.
         def pids = all.map(&:pid)
+
+        def terminate
+          @supervisor.node_pool.node_table.nodes.each do |node|
+            node.pidfd&.signal(:TERM)
+          rescue SystemCallError # it has ended, or is another user's
+            next
+          end
+        end
 
         def abandon(seconds)
           processes = all

@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+# Reports exceptions of the supervisor's own code, which are bugs of skep's: each is counted, and
+# published as `supervisor_error`. The supervisor goes on.
+#
+#   reports = ErrorReports.new(events)     # EventBus#report_error calls it
+#   reports.add(error, action: "timer")    # after the rescue of a callback
+#   reports.count                          # => 1
+#
+# At most LIMIT are published within WINDOW seconds, so that a storm can't fill a disk;
+# `supervisor_error_left_out` is announced for each of the others. `errors_piled_up` is announced
+# when there were more than LIMIT in that time: what the supervisor knows may be wrong then, and it
+# ends the swarm. Errors of observers and commands don't count for that: they mostly only read what
+# the supervisor knows, and a monitor may ask for the status each second.
+module Skep
+  class Swarm
+    module Runtime
+      class ErrorReports
+        LIMIT = 10
+        WINDOW = 60.0
+        LINES = 20 # of a backtrace
+        private_constant :LIMIT, :WINDOW, :LINES
+
+        attr_reader :count
+
+        def initialize(events)
+          @events = events
+          @count = 0
+          @all = []
+          @own = []
+        end
+
+        # action: what the supervisor did: "timer", "descriptor", "signal TERM", a message, a
+        # command. harmless: it is an observer's or a command's. Never raises.
+        def add(error, action:, subject: nil, harmless: false)
+          @count += 1
+          published = publish(error, action, subject)
+          @events.announce(:supervisor_error_left_out) unless published
+          @events.announce(:errors_piled_up) if !harmless && more_than_limit?(@own)
+        rescue StandardError => e
+          print(e)
+        end
+
+        private
+
+        # Returns true if there were more than LIMIT within WINDOW, this one included.
+        def more_than_limit?(times, now = OS.now)
+          times.shift while times.any? && times.first <= now - WINDOW
+          times << now if times.size <= LIMIT
+          times.size > LIMIT
+        end
+
+        # An error while an error is published, as that of an observer that fails at each event, is
+        # printed only. Returns true if it was published.
+        def publish(error, action, subject)
+          return print(error) if @publishing
+          return false if more_than_limit?(@all)
+
+          publishing { publish_event(error, action, subject) }
+          true
+        end
+
+        def publishing
+          @publishing = true
+          yield
+        ensure
+          @publishing = false
+        end
+
+        def publish_event(error, action, subject)
+          backtrace = error.backtrace.to_a
+          @events.publish(:supervisor_error, subject, level: :error, action:, count:,
+                                                      at: backtrace.first&.sub(/:in .*/, ""),
+                                                      error: text(error),
+                                                      backtrace: backtrace.first(LINES))
+        end
+
+        # Without the lines of source that Ruby 3.1 adds to a NameError's message.
+        def text(error)
+          plain = error.respond_to?(:original_message) ? error.original_message : error.message
+          "#{error.class}: #{plain.encode("UTF-8", invalid: :replace, undef: :replace).scrub}"
+        end
+
+        def print(error)
+          warn("skep: #{text(error)} at #{error.backtrace&.first}")
+          false
+        rescue SystemCallError, IOError # stderr is closed, or its disk is full
+          false
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class ErrorReportsTest < Skep::TestCase
+  # A machine whose clock the test moves.
+  class Clock < Skep::OS::Machine
+    attr_accessor :now
+  end
+  private_constant :Clock
+
+  def setup
+    super
+    @clock = Clock.new
+    @clock.now = 1_000.0
+    @events = Skep::Swarm::Runtime::EventBus.new
+    @published, @announced = [], []
+    @events.subscribe { |event| @published << event }
+    @events.subscribe(:supervisor_error_left_out) { @announced << :left_out }
+    @events.subscribe(:errors_piled_up) { @announced << :piled_up }
+  end
+
+  test "an error is published with what failed, where, and how many there were" do
+    report("timer")
+    event = @published.first
+    assert_equal [:supervisor_error, :error], [event.name, event.level]
+    assert_equal ["timer", 1, "RuntimeError: a bug"],
+                 event.facts.values_at(:action, :count, :error)
+    assert_match(/\A\S*error_reports_test\.rb:\d+\z/, event.facts[:at])
+    assert_operator event.facts[:backtrace].size, :>, 1
+    assert_predicate @events, :errors?
+  end
+
+  test "of more than ten within a minute the others are counted only, and the swarm hears it" do
+    12.times { report("timer") }
+    assert_equal [10, [:left_out, :piled_up] * 2], [@published.size, @announced]
+    @clock.now += 60.0
+    report("timer")
+    assert_equal 13, @published.last.facts[:count]
+    assert_equal [:left_out, :piled_up] * 2, @announced
+  end
+
+  test "ten within a minute, again and again, don't end a swarm" do
+    100.times do
+      report("timer")
+      @clock.now += 6.1
+    end
+    assert_equal [100, []], [@published.size, @announced]
+  end
+
+  test "an error at the publication of an error is printed, and not raised" do
+    @events.subscribe(:supervisor_error) { raise "a bug in a subscriber" }
+    _, err = capture_io { report("timer") }
+    assert_match(/\Askep: RuntimeError: a bug in a subscriber at /, err)
+    capture_io { report("timer") }
+    assert_equal 2, @published.last.facts[:count]
+  end
+
+  private
+
+  def report(action)
+    Skep::OS.run_on(@clock) do
+      raise "a bug"
+    rescue StandardError => e
+      @events.report_error(e, action:)
+    end
+  end
+end
