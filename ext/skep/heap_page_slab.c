@@ -34,7 +34,6 @@ static struct skep_call wanted; /* the call that allocates records */
 static struct skep_call seen[SKEP_LEARN_CALLS];
 static int learning;
 static void *spare; /* free list: each slot begins with the next one's address */
-static void *newest;
 static const char *refusal; /* why it isn't supported in this process */
 static void *(*libc_calloc)(size_t, size_t);
 static void (*libc_free)(void *);
@@ -86,7 +85,7 @@ skep_slab_take(void)
         at = skep_slab_fresh();
     }
     if (at) slab.slots++;
-    return newest = at;
+    return at;
 }
 
 static void *
@@ -159,15 +158,24 @@ skep_slab_learn(struct skep_call *call)
     return found == 1;
 }
 
-/* Returns true if the heap page of this object begins with the address of the newest slot. */
+static int
+skep_slab_has_slot(const char *at)
+{
+    return at >= slab.from && at < slab.next && (size_t)(at - slab.from) % slab.slot == 0;
+}
+
+/*
+ * Returns true if the heap page of this object begins with the address of a slot: not always of the
+ * newest, because Ruby 3.4 may allocate several pages before it makes the object.
+ */
 static int
 skep_slab_proven(VALUE made)
 {
     uintptr_t align;
 
-    if (NIL_P(made) || !newest) return 0;
+    if (NIL_P(made)) return 0;
     for (align = (uintptr_t)1 << 14; align <= (uintptr_t)1 << 16; align <<= 1)
-        if (*(void **)((uintptr_t)made & ~(align - 1)) == newest) return 1;
+        if (skep_slab_has_slot(*(char **)((uintptr_t)made & ~(align - 1)))) return 1;
     return 0;
 }
 
