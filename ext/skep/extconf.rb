@@ -28,7 +28,7 @@ end
 
 def set_flags(env)
   sanitize(env["SKEP_SANITIZE"]) if env["SKEP_SANITIZE"]
-  $CFLAGS << " -std=c99 -Wall -Wextra"
+  $CFLAGS << " -Wall -Wextra"
   $CFLAGS << " -Werror" if env["SKEP_WERROR"]
 end
 

@@ -51,6 +51,30 @@ class NativeTest < Skep::TestCase
     RUBY
   end
 
+  test "is compiled by the C standard that Ruby was configured with, without a warning" do
+    skip "it needs the C extension" unless Skep::OS.native?
+    Dir.mktmpdir do |dir|
+      File.write("#{dir}/standard.h", <<~C)
+        #if __STDC_VERSION__ <= 201710L
+        #error "not the standard of Ruby's CC"
+        #endif
+      C
+      configured = <<~RUBY
+        $0 = ARGV[0] # mkmf looks for the sources beside it
+        require "mkmf"
+        RbConfig::MAKEFILE_CONFIG["CC"] += " -std=gnu2x -include #{dir}/standard.h"
+        load ARGV[0]
+      RUBY
+      env = { "RUBYOPT" => nil, "SKEP_WERROR" => "1" }
+      out, err, = run_command(env, RbConfig.ruby, "-C", dir, "-e", configured, EXTCONF, timeout: 60)
+      refute_match(/Ruby does its work/, out, err)
+      out, err, status = run_command(env, "make", "--silent", "-C", dir, "optflags=-O1", timeout: 120)
+      assert_predicate status, :success?, out + err
+      assert_equal %w[skep_ext skep_kafka skep_signal_preload],
+                   Dir["#{dir}/*.so"].map { |path| File.basename(path, ".so") }.sort
+    end
+  end
+
   private
 
   # Runs ASK with the skep in that folder.
