@@ -40,8 +40,8 @@ _skep() {
       options="--control --port --bind --host --proxy --user --password-file --file -h --help" words=":swarm"
       case $prev in --control|--port|--bind|--host|--proxy|--user|--password-file|--file) return ;; esac ;;
     kafka)
-      options="--brokers --config --set --file --timeout --json -h --help --error --from --key --limit --rate --to --max-replays --dry-run --yes --unknown" words="lag dead broker"
-      case $prev in --brokers|--config|--set|--file|--timeout|--error|--from|--key|--limit|--rate|--to|--max-replays) return ;; esac ;;
+      options="--brokers --config --set --file --timeout --json -h --help --error --letter --from --key --limit --rate --to --max-replays --dry-run --yes --unknown" words="lag dead broker"
+      case $prev in --brokers|--config|--set|--file|--timeout|--error|--letter|--from|--key|--limit|--rate|--to|--max-replays) return ;; esac ;;
     restart)
       options="--control --no-wait --node -h --help" words=":swarm"
       case $prev in --control|--node) return ;; esac ;;

@@ -73,6 +73,17 @@ class DocsTest < Skep::TestCase
     assert_empty(wrong.map { |page, source| "#{page}: #{source.lines.first}" })
   end
 
+  test "a swarm file that requires anything requires each part of skep that it names" do
+    files = blocks("ruby").select { |_, source| source =~ /^require/ && source =~ /^Skep\.swarm/ }
+    missing = files.flat_map do |page, source|
+      named = %w[Kafka Rails Web].select { |part| source.include?("Skep::#{part}") }
+      named.reject { |part| source.include?("require \"skep/#{part.downcase}") }
+           .map { |part| "#{page}: Skep::#{part}" }
+    end
+    assert_operator files.size, :>, 5
+    assert_empty missing
+  end
+
   test "every example of a command has known names and options" do
     code = blocks("console", "sh", "") + pages.flat_map { |page| inline(page) }
     shown = code.flat_map do |page, source|

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "tmpdir"
 
 # The gem's files. That it installs and works alone is shown by
 # test/scenario/the_readme_leads_to_a_swarm.rb.
@@ -28,6 +29,17 @@ class GemTest < Skep::TestCase
   test "needs no other gem" do
     assert_empty spec.runtime_dependencies
     assert_equal %w[skep], spec.executables
+  end
+
+  test "is built without a warning" do
+    Dir.mktmpdir do |directory|
+      built = ["gem", "build", "skep.gemspec", "--output", "#{directory}/skep.gem"]
+      out, err, status = run_command({}, "sh", "-c", "cd #{ROOT} && #{built.join(" ")}",
+timeout: 30)
+
+      assert_predicate status, :success?, err
+      assert_empty "#{out}#{err}".lines.grep(/WARNING/)
+    end
   end
 
   private

@@ -5,6 +5,7 @@ require "skep/log"
 require "skep/control"
 require "skep/systemd"
 require "skep/metrics"
+require "skep/spelling"
 require "skep/cli/errors"
 require "skep/cli/ui"
 require "skep/cli/command"
@@ -44,10 +45,7 @@ module Skep
       end
 
       # Returns the name that is spelt most like the word, nil if none is near.
-      def nearest(word, names)
-        require "did_you_mean/spell_checker"
-        DidYouMean::SpellChecker.new(dictionary: names).correct(word).first
-      end
+      def nearest(word, names) = Spelling.nearest(word, names)
 
       private
 

@@ -177,7 +177,7 @@ class CliTest < Skep::TestCase
     code, out, err = check(<<~RUBY)
       require "skep/kafka"
       Skep.swarm "billing", nodes: 3 do |swarm|
-        common = { group: "orders", topics: %w[a b] }
+        common = { group: "orders", topics: %w[a b], dead_letter_topic: "dead" }
         swarm.work(Skep::Kafka::Source.new(kafka: { #{kafka} }, **common)) { |batch| batch }
         swarm.work(nodes: 1) { |node| node.ready! }
         swarm.work(Skep::Kafka::Source.new(kafka: { #{kafka}, "group.instance.id": nil }, **common),
@@ -195,6 +195,37 @@ class CliTest < Skep::TestCase
       #{"  "}consumer group orders, topics a, b: dynamic members
       #{"  "}consumer group orders, topics a, b: static members host-5, which leave at a stop
     TEXT
+  end
+
+  test "check names the topics without dead letters, whose messages are retried for ever" do
+    code, out, err = check(<<~'RUBY')
+      require "skep/kafka"
+      common = { kafka: { "bootstrap.servers": "k:1" }, group: "g" }
+      Skep.swarm "billing", nodes: 1 do |swarm|
+        swarm.work(Skep::Kafka::Source.new(**common, topics: "a")) { |batch| batch }
+        swarm.work(Skep::Kafka::Source.new(**common, topics: "b", dead_letter_topic: "d")) { nil }
+        several = Skep::Kafka::Source.new(**common, dead_letter_topic: "d") do |source|
+          source.topic("c") { nil }
+          source.topic("e", dead_letter_topic: nil, ordered_by: :key) { nil }
+        end
+        swarm.work(several)
+      end
+    RUBY
+
+    assert_equal [0, ""], [code, err]
+    endless = "a message that keeps failing is retried until it succeeds, and holds up its"
+    assert_equal ["  no dead_letter_topic for a: #{endless} partition\n",
+                  "  no dead_letter_topic for e: #{endless} key\n"], out.lines.grep(/dead_letter/)
+  end
+
+  test "check suggests the option that a misspelt one was meant to be" do
+    source = 'Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "k:1" }, group: "g", ' \
+             'topics: "a", max_attempt: 3)'
+    code, _, err = check("require 'skep/kafka'\nSkep.swarm('a', node: 1) { |swarm| " \
+                         "swarm.work(#{source}) { nil } }")
+    assert_equal 78, code
+    assert_match(/unknown option: node \(did you mean nodes\?\)/, err)
+    assert_match(/has no option max_attempt \(did you mean max_attempts\?\)/, err)
   end
 
   test "check counts one node as a node" do

@@ -56,10 +56,14 @@ class KafkaCommandTest < Skep::TestCase
 
   test "a wrong command line gets one sentence without a secret, and 64" do
     bad = file("bad.properties", "client.id=x\nsasl.password hunter2\n")
+    kafka = dead_letters_in("a.dead", "b.dead")
     plain = file("plain.rb", "Skep.swarm(\"s\") { |swarm| swarm.work { |node| node.wait } }")
     {
       %w[] => /missing argument: lag or dead or broker/,
-      %w[dead] => /missing argument: TOPIC/, %w[dead d bury] => /unknown action: bury: use one of/,
+      %w[dead] => /missing argument: TOPIC/, %w[dead show] => /missing argument: TOPIC/,
+      ["dead", "show", "--file", kafka] => /missing argument: TOPIC: .* several: a.dead, b.dead/,
+      %w[dead d show e] => /unexpected argument: e/,
+      %w[dead d bury] => /unknown action: bury: use one of/,
       %w[dead d --brokers b:1 --limit 0] => /--limit must be more than 0 .got 0./,
       %w[dead d replay --rate -1] => /--rate must be more than 0 .got -1./,
       %w[dead d purge --brokers b:1] => /purge deletes messages for good: repeat it with --yes/,
@@ -86,7 +90,30 @@ class KafkaCommandTest < Skep::TestCase
     assert_match(/No broker of 127\.0\.0\.1:1 answered within 0\.3 s .*--timeout/, err)
   end
 
+  test "dead needs no TOPIC if the swarm file has one, or with the place of a dead letter" do
+    swarm = dead_letters_in("a.dead", "a.dead")
+    [["show", "--file", swarm], ["--file", swarm], %w[replay --letter a.dead/0/12]].each do |words|
+      code, _, err = skep("kafka", "dead", *words, "--brokers", "127.0.0.1:1", "--timeout", "0.3")
+      missing err if err.include?("karafka-rdkafka")
+      assert_equal [75, 1], [code, err.lines.size]
+      assert_match(/No broker of 127\.0\.0\.1:1 answered/, err)
+    end
+  end
+
   private
+
+  # Returns the path of a swarm file whose sources have these dead letter topics.
+  def dead_letters_in(*topics)
+    file("dead.rb", <<~RUBY)
+      require "skep/kafka"
+      Skep.swarm "s" do |swarm|
+        #{topics}.each do |dead|
+          swarm.work(Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "a:1" }, group: "g",
+                                             topics: "orders", dead_letter_topic: dead)) {}
+        end
+      end
+    RUBY
+  end
 
   def file(name, text) = File.join(directory, name).tap { |path| File.write(path, text) }
   def directory = @directory ||= Dir.mktmpdir

@@ -9,7 +9,8 @@
 #     def change = Skep::Kafka::DatabaseOffsets.create_table(self)
 #   end
 #
-# The table skep_offsets has a row for each group, topic and partition:
+# In Rails, `bin/rails generate skep:offsets` writes that migration. The table skep_offsets has a
+# row for each group, topic and partition:
 #
 # | column | |
 # |---|---|
@@ -69,7 +70,8 @@ module Skep
       end
 
       NO_TABLE = "offsets: :database needs the table #{TABLE}, which the database doesn't have. " \
-                 "Create it in a migration: Skep::Kafka::DatabaseOffsets.create_table(self)"
+                 "Create it in a migration: Skep::Kafka::DatabaseOffsets.create_table(self). " \
+                 "In Rails, `bin/rails generate skep:offsets` writes it"
       private_constant :NO_TABLE
 
       # report: a Metrics::EventReporter.

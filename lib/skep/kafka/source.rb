@@ -100,6 +100,15 @@ module Skep
           "#{names.first ? static : "dynamic members"}"
       end
 
+      # Which topics' messages are retried without end, for `skep check`; nil: none are.
+      def __endless_retries
+        topics = @options.all.reject(&:dead_letter_topic).flat_map(&:topics)
+        return if topics.empty?
+
+        "no dead_letter_topic for #{topics.join(", ")}: a message that keeps failing is retried " \
+          "until it succeeds, and holds up its #{@options.by_key? ? "key" : "partition"}"
+      end
+
       # For the admin client and for tests.
       def __options = @options
 

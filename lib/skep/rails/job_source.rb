@@ -25,9 +25,7 @@ module Skep
 
       # queues: names of Active Job's queues. Raises InvalidQueueName.
       def initialize(queues, job_timeout: 600, max_out_of_order: 100, producer: {}, **options)
-        unknown = options.keys - OPTIONS
-        raise ArgumentError, "Skep::Rails.jobs has no option #{unknown.join(", ")}" if unknown.any?
-
+        refuse_unknown(options.keys - OPTIONS)
         topics, delays = JobQueues.topics, JobQueues.delays
         @handler = JobRunner.new(delays, job_timeout)
         super(kafka: Rails.config.kafka, group: Rails.config.group,
@@ -40,6 +38,14 @@ module Skep
       def inspect = super.sub("Kafka::Source", "Rails::JobSource")
 
       private
+
+      def refuse_unknown(names)
+        return if names.empty?
+
+        all = [:job_timeout, :max_out_of_order, :producer, *OPTIONS]
+        wrong = names.map { |name| "#{name}#{Spelling.hint(name, all)}" }
+        raise ArgumentError, "Skep::Rails.jobs has no option #{wrong.join(", ")}"
+      end
 
       # Jobs are ordered by their own keys, delayed ones by their topic: the first is due first.
       def order(delays)

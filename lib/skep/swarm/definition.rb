@@ -11,6 +11,8 @@ module Skep
   end
 end
 
+require "skep/spelling"
+
 require "skep/swarm/definition/run_directory"
 require "skep/swarm/definition/config"
 require "skep/swarm/definition/environment_options"

@@ -38,6 +38,16 @@ class TopRendererTest < Skep::TestCase
     SIZES.each { |rows, columns| assert_fits(draw(model, rows:, columns:), rows, columns) }
   end
 
+  test "in 100 columns an event begins with the message that failed, the line and the error" do
+    model = model(node(0))
+    model.add([{ "time" => "2026-01-31T10:00:00", "event" => "handler_failed", "node" => 0,
+                 "mold" => 0, "pid" => 4_194_304, "topic" => "orders", "partition" => 3,
+                 "offset" => 41, "last_offset" => 45, "at" => "app.rb:12",
+                 "error" => "KeyError: key not found: :id", "retry_in" => 0.1 }])
+    line = draw(model, columns: 100).grep(/handler_failed/).first
+    assert_includes line, "orders/3@41-45 at=app.rb:12 error=KeyError: key not found: :id"
+  end
+
   test "escape sequences in names and events are spelt out" do
     model = model(node(0, "state" => "\e[31mready"), "name" => "\e[2J\a")
     model.add([{ "time" => "\e]0;x\a", "event" => "a\nb", "level" => "warn", "topic" => "\e[H" }])

@@ -42,6 +42,13 @@ module Skep
           assert_equal %w[2], dead.each(error: "closed").map { |letter| letter.message.key }
           assert_equal %w[1 2 3 5], dead.each(topic: "orders").map { |letter| letter.message.key }
           assert_equal %w[3], dead.each(key: "3").map { |letter| letter.message.key }
+          %w[orders/1 orders/1/7].each do |topic|
+            assert_equal %w[1 2 3 5], dead.each(topic:).map { |letter| letter.message.key }
+          end
+          assert_empty dead.each(topic: "orders/1/8").to_a + dead.each(topic: "order").to_a
+          place = dead.each(key: "2").first.place
+          assert_match(%r{\Adead/0/\d+\z}, place)
+          assert_equal %w[2], dead.each(letter: place).map { |letter| letter.message.key }
         end
       end
 

@@ -30,7 +30,7 @@ class SourceOptionsTest < KafkaCase
   test "reports every mistake at once" do
     options = { kafka: {}, threads: 0, max_messages: 1.5, topic: "orders" }
     found = Skep::Kafka::Source.new(**options).errors
-    assert_errors found, "has no option topic. Its options: kafka, group, topics",
+    assert_errors found, "has no option topic (did you mean topics?). Its options: kafka, group",
                   "bootstrap.servers is missing",
                   "group must be the name of a consumer group (got nil)",
                   "topics must name at least one topic",

@@ -40,7 +40,7 @@ module Skep
 
       test "errors of a topic name the topic; errors of the source appear once" do
         source = Source.new(kafka: {}, threads: 0) do |one|
-          one.topic("orders", threads: 3, wait: 1) { nil }
+          one.topic("orders", threads: 3, max_attempt: 1) { nil }
           one.topic("refunds", weight: 0)
           one.topic("re funds") { nil }
         end
@@ -50,7 +50,7 @@ module Skep
         assert_equal 1, found.grep(/\Athreads must be a whole number/).size
         assert_equal 1, found.grep(/bootstrap.servers is missing/).size
         [/\Atopic orders: threads is an option of the whole source\z/,
-         /\Atopic orders: a topic has no option wait\. Its options: max_messages, /,
+         /\Atopic orders: .* no option max_attempt \(did you mean max_attempts\?\)\. Its options: /,
          /\Atopic refunds: it needs a handler: source\.topic\("refunds"\) { \|batch, node\| … }\z/,
          /\Atopic refunds: weight must be a number from 0\.01 to 100 \(got 0\)\z/,
          /\Atopic re funds: topics has an invalid name \("re funds"\)/].each do |sentence|

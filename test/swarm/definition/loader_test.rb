@@ -18,6 +18,10 @@ class LoaderTest < Skep::TestCase
     "no swarm" => ["nil.to_s", /it describes no swarm: add/],
     "two swarms" => ["Skep.swarm('a'); Skep.swarm('b')", /describes 2 swarms \(a, b\): put each/],
     "an exception" => ["\nnope", /NameError while it was loaded, line 2: undefined local/],
+    "a part of skep that it hasn't required" =>
+      ["\nSkep::Cow_fork.new",
+/NameError while it was loaded, line 2: .*Skep::Cow_fork: add `require "skep\/cow_fork"` above\z/],
+    "an unknown part of skep" => ["raise Skep::Nothing", /uninitialized constant Skep::Nothing\z/],
     "an exit" => ["exit 3", /it called exit\(3\)/],
     "a missing library" => ["require 'no/such/library'",
                             /LoadError while it was loaded, line 1: cannot load/]

@@ -31,14 +31,14 @@ module Skep
           code
         end
 
-        # A sentence for each Kafka source.
+        # Sentences for each Kafka source.
         def memberships(swarm, config)
           ids = config.placement.each_index.group_by { |id| config.placement[id] }
           swarm.tasks.each_with_index.filter_map do |task, index|
             next unless ids.key?(index) && task.source.respond_to?(:__membership)
 
-            task.source.__membership(config.name, ids[index])
-          end
+            [task.source.__membership(config.name, ids[index]), *task.source.__endless_retries]
+          end.flatten
         end
 
         # Gems that options need.

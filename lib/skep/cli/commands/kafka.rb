@@ -98,10 +98,11 @@ module Skep
         # Lists the dead letters of a topic, shows them, writes them back, deletes them.
         class Dead < ClusterCommand
           SUMMARY = "List, show, replay or purge the messages of a dead letter topic"
-          USAGE = "skep kafka dead TOPIC [list|show|replay|purge] [--error TEXT] [--dry-run] " \
+          USAGE = "skep kafka dead [TOPIC] [list|show|replay|purge] [--error TEXT] [--dry-run] " \
                   "[--brokers LIST | --config FILE | --file SWARM]"
           EXAMPLES = ["skep kafka dead orders.dead --brokers kafka-1:9092",
-                      "skep kafka dead orders.dead show --error Timeout --limit 3 --file swarm.rb",
+                      "skep kafka dead show --error Timeout --limit 3 --file swarm.rb",
+                      "skep kafka dead orders.dead replay --letter orders.dead/0/12",
                       "skep kafka dead orders.dead replay --error Timeout --rate 100 --dry-run",
                       "skep kafka dead orders.dead purge --from orders --yes"].freeze
           ACTIONS = %w[list show replay purge].freeze
@@ -121,8 +122,11 @@ module Skep
             parser.on("--error TEXT", "only those whose error contains the text") do |text|
               filter[:error] = text
             end
-            parser.on("--from TOPIC", "only those that came from the topic") do |topic|
-              filter[:topic] = topic
+            parser.on("--letter PLACE", "only this one, as `show` prints it") do |place|
+              filter[:letter] = place
+            end
+            parser.on("--from TOPIC", "only from there: orders, orders/3 or orders/3/41") do |place|
+              filter[:topic] = place
             end
             parser.on("--key KEY", "only those with the key") { |key| filter[:key] = key }
             parser.on("--limit N", Integer, "so many at most; show: 10") do |number|
@@ -158,14 +162,27 @@ module Skep
 
           def perform
             require "skep/kafka"
-            topic = argument("TOPIC")
-            action = arguments.shift || "list"
+            action = ACTIONS.include?(arguments.last) ? arguments.pop : "list"
+            topic = arguments.shift || topic_of_letter || only_topic
+            action = arguments.shift || action # one that there is not
             check(topic, action)
             settings = cluster.of_dead_letters(topic)
             ::Skep::Kafka.dead_letters(topic, settings, seconds:) do |letters|
               counts = carry_out(action, letters)
               counts.is_a?(Hash) && counts[:failed].to_i.positive? ? 1 : 0
             end
+          end
+
+          def topic_of_letter = filter[:letter]&.split("/")&.first
+
+          # The dead letter topic of the swarm file, if it has one.
+          def only_topic
+            topics = cluster.dead_letter_topics
+            return topics.first if topics.one?
+            raise UsageError, "missing argument: TOPIC: #{usage}" unless options[:file]
+
+            have = topics.empty? ? "no dead letter topic" : "several: #{topics.join(", ")}"
+            raise UsageError, "missing argument: TOPIC: #{options[:file]} has #{have}"
           end
 
           def check(topic, action)
@@ -237,8 +254,7 @@ module Skep
 
           def facts(letter)
             message = letter.message
-            { letter: "#{message.topic}/#{message.partition}/#{message.offset}",
-              from: letter.topic && "#{letter.topic}/#{letter.partition}/#{letter.offset}",
+            { letter: letter.place, from: letter.origin,
               time: message.timestamp&.strftime("%F %T"), host: letter.host,
               attempts: letter.attempts, crashes: letter.crashes, replays: letter.replays,
               error: letter.error, **content(:key, message.key),

@@ -15,12 +15,30 @@ module Skep
         module_function
 
         def pieces(event)
-          facts = event.except(*HIDDEN).compact.map { |name, value| "#{name}=#{word(value)}" }
+          facts = ordered(event.except(*HIDDEN).compact)
           name = UI::DisplayWidth.ljust(UI.clean(event["event"]), NAME)
           [["#{UI.clean(event["time"].to_s[CLOCK])} ", :dim], ["#{name} ", STYLES[event["level"]]],
            [UI.clean(facts.join(" "))]]
         end
 
+        # What failed and where comes first: the end of a line may not fit.
+        def ordered(facts)
+          return words(facts) unless facts["error"]
+
+          [*place(facts), *words(facts.slice("at", "error")),
+           *words(facts.except("topic", "partition", "offset", "last_offset", "at", "error"))]
+        end
+
+        # Returns for example "orders/3@41-45" or "orders/3@41"; nil for events of no message.
+        def place(facts)
+          topic, partition, offset, last = facts.values_at(*%w[topic partition offset last_offset])
+          return words(facts.slice("topic", "partition",
+"offset")) unless topic && partition && offset
+
+          "#{topic}/#{partition}@#{[offset, *last].uniq.join("-")}"
+        end
+
+        def words(facts) = facts.map { |name, value| "#{name}=#{word(value)}" }
         def word(value) = value.is_a?(String) ? value : JSON.generate(value, max_nesting: 0)
       end
 

@@ -38,10 +38,17 @@ module Skep
         # The error's class, as a name.
         def error_class = error[/\A\p{Upper}\p{Word}*(::\p{Upper}\p{Word}*)*/] || "unknown"
 
-        # Returns true if it fits all that is given. error: a part of the error.
-        def fits?(error: nil, topic: nil, key: nil)
-          (error.nil? || self.error.b.include?(error.b)) && (topic.nil? || self.topic == topic) &&
-            (key.nil? || message.key == key.b)
+        # Where it is, such as "orders.dead/0/12".
+        def place = "#{message.topic}/#{message.partition}/#{message.offset}"
+
+        # Where the message was, such as "orders/3/41"; nil if skep didn't write it.
+        def origin = topic && "#{topic}/#{partition}/#{offset}"
+
+        # Returns true if it fits all that is given. error: a part of the error. topic: the one that
+        # it comes from, or `origin`, or that without the offset. letter: its place.
+        def fits?(error: nil, topic: nil, key: nil, letter: nil)
+          (error.nil? || self.error.b.include?(error.b)) && (topic.nil? || from?(topic)) &&
+            (key.nil? || message.key == key.b) && (letter.nil? || place == letter)
         end
 
         # The headers of the message that it was, and how often it was replayed.
@@ -55,6 +62,9 @@ module Skep
         end
 
         private
+
+        # (A topic's name has no slash.)
+        def from?(place) = [topic, "#{topic}/#{partition}", origin].include?(place)
 
         def number(name)
           text = text(name)

@@ -119,8 +119,10 @@ module Skep
         def with_oauth(kafka) = oauth && kafka.is_a?(Hash) ? { **kafka, oauth: } : kafka
 
         def unknown(given)
-          (given.keys - DEFAULTS.keys).map do |name|
-            "Skep::Kafka::Source has no option #{name}. Its options: #{DEFAULTS.keys.join(", ")}"
+          names = DEFAULTS.keys
+          (given.keys - names).map do |name|
+            "Skep::Kafka::Source has no option #{name}#{Spelling.hint(name, names)}. " \
+              "Its options: #{names.join(", ")}"
           end
         end
 

@@ -52,7 +52,8 @@ module Skep
           (own.keys - allowed).map do |name|
             next "#{name} is an option of the whole source" if SHARED.include?(name)
 
-            "a topic has no option #{name}. Its options: #{allowed.join(", ")}"
+            "a topic has no option #{name}#{Spelling.hint(name, allowed)}. " \
+              "Its options: #{allowed.join(", ")}"
           end
         end
 

@@ -220,15 +220,9 @@ module Skep
         def plain(value) = [[true], [false]].include?(value) ? value.first : value
 
         def unknown_option(key)
-          near = nearest_option(key)
+          near = Spelling.nearest(key, Options::ALL.keys)
           "unknown option: #{key} " +
             (near ? "(did you mean #{near}?)" : "(docs/reference/options.md lists the options)")
-        end
-
-        def nearest_option(key)
-          return unless defined?(DidYouMean)
-
-          DidYouMean::SpellChecker.new(dictionary: Options::ALL.keys.map(&:to_s)).correct(key).first
         end
 
         def check

@@ -78,8 +78,9 @@ module Skep
         rescue InvalidSwarmFile
           raise
         rescue Exception => e # a swarm file may raise anything, and the mold must report it
-          refuse("#{e.class} while it was loaded, #{where(e)}", first_line(IPC::PlainData.message(e)),
-                 exit_code: ExitCode.of_error(e))
+          what = first_line(IPC::PlainData.message(e))
+          refuse("#{e.class} while it was loaded, #{where(e)}",
+                 [what, *missing_require(e)].join(": "), exit_code: ExitCode.of_error(e))
         end
 
         def refuse_missing
@@ -100,6 +101,15 @@ module Skep
           number, text = line.to_s.match(/\A:?(\d+):\s*(.*)/)&.captures
           detail = text.to_s.sub(/\A.*?(syntax errors?)/, '\1').sub(/ found\z/, "")
           number ? "line #{number}: #{detail}" : "syntax error: #{line}"
+        end
+
+        # A part of skep, such as Skep::Kafka, that the file hasn't required.
+        def missing_require(error)
+          return unless error.is_a?(NameError) &&
+                        error.message.include?("uninitialized constant Skep::")
+
+          feature = "skep/#{error.name.to_s.downcase}"
+          "add `require \"#{feature}\"` above" if $LOAD_PATH.resolve_feature_path(feature)
         end
 
         def where(error)
