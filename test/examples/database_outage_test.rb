@@ -25,7 +25,7 @@ class DatabaseOutageTest < Skep::TestCase
           @status = 0
         end
 
-        def exec_params(*)
+        def exec_params(*, &_block)
           UP.shift and return "stored"
           @status = 1
           raise Error, "cut"

@@ -68,7 +68,8 @@ class NativeTest < Skep::TestCase
       env = { "RUBYOPT" => nil, "SKEP_WERROR" => "1" }
       out, err, = run_command(env, RbConfig.ruby, "-C", dir, "-e", configured, EXTCONF, timeout: 60)
       refute_match(/Ruby does its work/, out, err)
-      out, err, status = run_command(env, "make", "--silent", "-C", dir, "optflags=-O1", timeout: 120)
+      out, err, status = run_command(env, "make", "--silent", "-C", dir, "optflags=-O1",
+                                     timeout: 120)
       assert_predicate status, :success?, out + err
       assert_equal %w[skep_ext skep_kafka skep_signal_preload],
                    Dir["#{dir}/*.so"].map { |path| File.basename(path, ".so") }.sort
