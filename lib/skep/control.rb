@@ -22,7 +22,6 @@ end
 require "skep/control/errors"
 require "skep/control/command_handler"
 require "skep/control/session"
-require "skep/control/acceptor"
 require "skep/control/server"
 require "skep/control/answer"
 require "skep/control/connection"

@@ -10,15 +10,15 @@ require "skep/swarm"
 #
 # | process | what it does |
 # |---|---|
-# | supervisor | binds the address, and lends the socket to each helper: ListenerSocket |
+# | supervisor | accepts the clients, answers /healthz and /readyz, and passes the others on |
 # | mold | loads the server: `prepare` |
-# | helper | serves, and asks the supervisor for each scrape: `start` |
+# | helper | serves what is passed on, and asks the supervisor for each scrape: `start` |
 #
 # Puma serves HTTP; only a swarm with metrics needs that gem. The supervisor keeps all figures, so
 # they outlive each helper.
 module Skep
   module Metrics
-    PARTS = %w[definitions prometheus_text swarm_collector work_collector status_cache readiness app
+    PARTS = %w[definitions prometheus_text swarm_collector work_collector status_cache app
                puma_server].freeze
     private_constant :PARTS
 
@@ -32,9 +32,9 @@ module Skep
       PARTS.each { |part| require "skep/metrics/#{part}" }
     end
 
-    # Serves at a listening socket. query: asks the supervisor for its status.
+    # Serves the connections that come over the socket. query: asks the supervisor for its status.
     def start(socket, query)
-      PumaServer.new(App.new(StatusCache.new(query))).serve(socket)
+      PumaServer.new(App.new(StatusCache.new(query))).serve_passed(socket)
     end
 
     def load_puma
@@ -51,6 +51,9 @@ end
 
 require "skep/metrics/errors"
 require "skep/metrics/address"
+require "skep/metrics/health_check"
+require "skep/metrics/passed_connections"
+require "skep/metrics/probe_session"
 require "skep/metrics/listener_socket"
 
 Skep::Swarm.watch_with { Skep::Metrics::ListenerSocket.new }

@@ -39,19 +39,22 @@ module Skep
     HEADER = /(?<name>(?:authorization|(?:set-)?cookie)#{BETWEEN})
               (?:(?<quoted>#{QUOTED})|(?!\[secret\]|\*\*\*)[^\r\n"']+)/ix
     HINT = /pass|pwd|pw|secret|credential|key|token|authorization|cookie/i
-    private_constant :HIDDEN, :NAMES, :URL, :DSN, :BETWEEN, :QUOTED, :PLAIN, :WORD, :NAMED, :TOKEN,
+    private_constant :NAMES, :URL, :DSN, :BETWEEN, :QUOTED, :PLAIN, :WORD, :NAMED, :TOKEN,
                      :HEADER, :HINT
 
     class << self
       # Returns plain data of the same shape, without secrets in its values and keys.
-      def of(value)
+      # names: what is known of the names so far. A status has the same few in thousands of rows.
+      def of(value, names = {})
         case value
         when Hash
-          value.to_h do |name, held|
-            hidden = !held.nil? && secret_name?(name)
-            [key(name), hidden ? HIDDEN : of(held)]
+          clean = {}
+          value.each_pair do |name, held|
+            key, secret = names[name] ||= name(name)
+            clean[key] = secret && !held.nil? ? HIDDEN : of(held, names)
           end
-        when Array then value.map { |held| of(held) }
+          clean
+        when Array then value.map { |held| of(held, names) }
         when String then text(value)
         else value
         end
@@ -65,6 +68,9 @@ module Skep
         clean = named(clean, hidden) if clean.match?(HINT)
         clean
       end
+
+      # Returns the name without a secret in it, and whether a value of this name is one.
+      def name(name) = [key(name), secret_name?(name)]
 
       # Returns true if a value of this name is a secret.
       def secret_name?(name) = readable(name.to_s).match?(NAMES)

@@ -8,7 +8,7 @@ require "skep/control"
 class ControlServerTest < Skep::TestCase
   Supervisor = Struct.new(:loop, :config, :stopped) do
     def events = @events ||= Skep::Swarm::Runtime::EventBus.new
-    def snapshot = { name: "a", nodes: [], secret: "s" }
+    def snapshot = { name: "a", nodes: [] }
     def stop = self.stopped = true
     def quiet? = false
     def changes = @changes ||= Changes.new
@@ -33,7 +33,7 @@ class ControlServerTest < Skep::TestCase
   end
 
   test "answers one line and closes" do
-    assert_equal({ "v" => 1, "status" => { "name" => "a", "nodes" => [], "secret" => "[secret]" } },
+    assert_equal({ "v" => 1, "status" => { "name" => "a", "nodes" => [] } },
                  asked('{"v":1,"command":"status"}'))
   end
 

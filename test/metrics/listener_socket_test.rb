@@ -7,6 +7,7 @@ require "skep/metrics"
 class ListenerSocketTest < Skep::TestCase
   Supervisor = Struct.new(:loop, :config, :events, :node_pool, keyword_init: true) do
     def stopping? = false
+    def condition = { "name" => "billing", "state" => "running", "nodes" => [], "works" => [] }
   end
   Config = Struct.new(:metrics)
   # Records the sockets that it serves.
@@ -27,6 +28,7 @@ class ListenerSocketTest < Skep::TestCase
   def setup
     @directory = Dir.mktmpdir
     @published = []
+    @clients = []
     events = Skep::Swarm::Runtime::EventBus.new
     events.subscribe { |event| @published << [event.name, event.facts] }
     @loop = Skep::OS::EventLoop.new
@@ -35,6 +37,7 @@ class ListenerSocketTest < Skep::TestCase
   end
 
   def teardown
+    @clients.each(&:close)
     @listener.on_close
     @loop.close
     FileUtils.remove_entry(@directory)
@@ -71,16 +74,76 @@ class ListenerSocketTest < Skep::TestCase
     assert_equal [:metrics_listening, 1], [@published.last.first, served.size]
   end
 
-  test "keeps its socket over an upgrade" do
+  test "keeps its sockets over an upgrade" do
     configure("unix:#{@directory}/metrics")
     @loop.turn(0)
     state_file = StateFile.new
     kept = @listener.dump(state_file)
+    @loop.close # the next program has a loop of its own
+    @supervisor.loop = @loop = Skep::OS::EventLoop.new
     resumed = Skep::Metrics::ListenerSocket.new
     resumed.on_resume(@supervisor, kept, state_file)
 
-    assert_equal [kept, true], [served.last.first.fileno, served.last.last]
-    assert_instance_of UNIXServer, served.last.first
+    assert_equal [kept.last, true], [served.last.first.fileno, served.last.last]
+    assert_match(/ 200 OK/, answer("GET /healthz HTTP/1.1\r\n\r\n"))
+  end
+
+  test "answers health checks of GET and HEAD, and closes" do
+    listen
+
+    assert_equal "HTTP/1.1 200 OK\r\ncontent-type: text/plain; charset=utf-8\r\n" \
+                 "content-length: 25\r\nconnection: close\r\n\r\nswarm billing is running\n",
+                 answer("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert_match(/ 200 OK\r\n.*\r\n\r\nready\n\z/m, answer("GET /readyz HTTP/1.0\n\n"))
+    assert_match(/ 503 .*not ready: 0 of 0 nodes are ready, 1 must be\n\z/m,
+                 answer("GET /readyz?x=1&nodes=1 HTTP/1.1\r\n\r\n"))
+    assert_match(/ 200 OK\r\n.*\r\n\r\n\z/m, answer("HEAD /healthz HTTP/1.1\r\n\r\n"))
+  end
+
+  test "reads a request in pieces" do
+    listen
+
+    assert_match(/ 200 OK/, answer("GET /healthz HTTP/1.1\r\n", "Host: x\r", "\n\r", "\n"))
+  end
+
+  test "passes any other client on with all that it has sent, and tells if there is no room" do
+    listen
+    requests = ["GET /metrics HTTP/1.1\r\n\r\n", "POST /healthz HTTP/1.1\r\n", "GET /heal",
+                "\0\xFF", "GET /healthzz HTTP/1.1\r\n"]
+    requests.each do |request|
+      connect.write(request)
+      2.times { @loop.turn(0) }
+
+      assert_equal request.b, helper.accept_nonblock.readpartial(100).b
+    end
+    refused = nil
+    1_000.times do
+      break if (refused = answer("GET /metrics HTTP/1.1\r\n\r\n")).include?("HTTP")
+    end
+    assert_match(/ 503 .*the helper doesn't accept requests/m, refused)
+    assert_match(/ 200 OK/, answer("GET /healthz HTTP/1.1\r\n\r\n"))
+  end
+
+  test "closes clients that send nothing at a deadline, and the first of too many" do
+    listen
+    silent = Array.new(65) { connect.tap { @loop.turn(0) } }
+    assert_nil silent.first.read_nonblock(1, exception: false)
+    assert_equal :wait_readable, silent[1].read_nonblock(1, exception: false)
+    assert_match(/ 200 OK/, answer("GET /healthz HTTP/1.1\r\n\r\n"))
+    @loop.turn(10) until silent.all? { |client| client.read_nonblock(1, exception: false).nil? }
+
+    assert_match(/timers=0/, @loop.inspect)
+  end
+
+  test "closes a client whose request is too large, or that ends it early" do
+    listen
+
+    assert_match(/\A(?:HTTP.* 431 .*)?\z/m, answer("GET /healthz HTTP/1.1\r\n", "x" * 50_000))
+    client = connect
+    client.write("GET /healthz HTTP/1.1\r\n")
+    client.close_write
+    3.times { @loop.turn(0) }
+    assert_empty client.read
   end
 
   test "removes the socket's file at the end" do
@@ -96,6 +159,28 @@ class ListenerSocketTest < Skep::TestCase
   def configure(address)
     @supervisor.config = Config.new(address)
     @listener.configured(@supervisor)
+  end
+
+  def listen
+    configure("unix:#{@directory}/metrics")
+    2.times { @loop.turn(0) }
+  end
+
+  def connect = UNIXSocket.new("#{@directory}/metrics").tap { |client| @clients << client }
+  def helper = @helper ||= Skep::Metrics::PassedConnections.new(served.last.first)
+
+  # Returns all that is answered by the supervisor: "" if the client is passed on.
+  def answer(*pieces)
+    client = connect
+    2.times { @loop.turn(0) }
+    pieces.each do |piece|
+      client.write_nonblock(piece, exception: false)
+      2.times { @loop.turn(0) }
+    end
+    answer = client.read_nonblock(1_000, exception: false)
+    answer == :wait_readable ? "" : answer.to_s
+  rescue Errno::ECONNRESET
+    ""
   end
 
   def served = @supervisor.node_pool.served

@@ -2,8 +2,7 @@
 
 require "skep/metrics"
 
-%w[definitions prometheus_text swarm_collector work_collector status_cache readiness
-   app].each do |part|
+%w[definitions prometheus_text swarm_collector work_collector status_cache app].each do |part|
   require "skep/metrics/#{part}" # all but what needs Puma
 end
 

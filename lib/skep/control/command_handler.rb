@@ -56,7 +56,7 @@ chaos].freeze
         @answer = answer
       end
 
-      def status = @answer.call({ status: Redaction.of(@supervisor.snapshot) })
+      def status = @answer.call({ status: @supervisor.snapshot })
       def follow = @answer.call(@follow.call)
       def stop = start("stop") { @supervisor.stop }
       def quiet = start("quiet") { @supervisor.quiet }

@@ -10,7 +10,8 @@
 #
 #   App.new(status_cache).call(env)   # => [status, headers, body]
 #
-# No request changes anything.
+# No request changes anything. The supervisor answers /healthz and /readyz of new connections
+# (ProbeSession). Here they are answered to a client that has asked for another path before.
 module Skep
   module Metrics
     class App
@@ -37,8 +38,7 @@ module Skep
       def route(path)
         case path
         when "/metrics" then method(:metrics)
-        when "/healthz" then method(:health)
-        when "/readyz" then method(:readiness)
+        when *HealthCheck::PATHS then ->(query) { health(path, query) }
         end
       end
 
@@ -52,17 +52,7 @@ module Skep
         [200, { "content-type" => PrometheusText::CONTENT_TYPE }, [output.to_s]]
       end
 
-      def health(_query)
-        status = @status_cache.read
-        text(200, "swarm #{status["name"]} is #{status["state"]}")
-      end
-
-      def readiness(query)
-        wanted = query[/(?:\A|&)nodes=(all|\d{1,9})(?:&|\z)/, 1]
-        wanted = wanted.to_i if wanted && wanted != "all"
-        problem = Readiness.problem(@status_cache.read, nodes: wanted)
-        problem ? text(503, "not ready: #{problem}") : text(200, "ready")
-      end
+      def health(path, query) = text(*HealthCheck.answer(path, query, @status_cache.read))
 
       def text(status, sentence, headers = {})
         [status, { "content-type" => TEXT, **headers }, ["#{sentence}\n"]]

@@ -1,7 +1,11 @@
 # frozen_string_literal: true
 
-# The supervisor's part: it binds the address and lends the socket to each helper. A client that
-# connects while a helper is replaced waits in the socket's queue. The supervisor accepts no client.
+require "socket"
+
+# The supervisor's part: it binds the address, accepts the clients, and answers health checks from
+# its own facts (ProbeSession): neither the helper nor user code can delay them. It passes all other
+# clients on over a socket pair, whose other end is lent to each helper. A client that connects
+# while a helper is replaced waits in that pair.
 #
 #   ListenerSocket.new    # an observer of a swarm
 #
@@ -10,36 +14,49 @@ module Skep
   module Metrics
     class ListenerSocket < Swarm::Supervisor::Observer
       RETRY_INTERVAL = 1.0 # seconds
+      MAX_CLIENTS = 64 # that haven't sent a request
       REASONS = { Errno::EADDRINUSE => "another process uses it",
                   Errno::EACCES => "this user has no permission",
                   Errno::EADDRNOTAVAIL => "it is not an address of this host" }.freeze
       HINT = "free it (the bind is tried again each second), or name another with metrics:"
-      private_constant :RETRY_INTERVAL, :REASONS, :HINT
+      private_constant :RETRY_INTERVAL, :MAX_CLIENTS, :REASONS, :HINT
+
+      def initialize
+        super
+        @sessions = []
+      end
 
       def configured(supervisor)
         take(supervisor)
         supervisor.loop.after(0) { listen } if @address # the swarm's own events come first
       end
 
+      # A client that hasn't sent a whole request is closed by the upgrade.
       def dump(state_file)
-        @socket && state_file.lend(@socket)
+        @socket && [@socket, @sender, @receiver].map { |one| state_file.lend(one) }
       end
 
       def on_resume(supervisor, kept, state_file)
-        return configured(supervisor) unless kept
+        return configured(supervisor) unless kept.is_a?(Array)
 
         take(supervisor)
-        @socket = state_file.take(kept, kind)
-        supervisor.node_pool.serve(@socket, lent: true)
+        @socket = state_file.take(kept.first, kind)
+        @sender, @receiver = kept.drop(1).map { |number| state_file.take(number, UNIXSocket) }
+        accept_clients
+        supervisor.node_pool.serve(@receiver, lent: true)
       end
 
-      def close_in_child = @socket&.close
+      def close_in_child
+        @sessions.each(&:close_in_child)
+        [@socket, @sender, @receiver].each { |socket| socket&.close }
+      end
 
       def on_close
         return unless @socket
 
+        @sessions.dup.each(&:close)
         @address.clear
-        @socket.close
+        [@socket, @sender, @receiver].each(&:close)
       end
 
       private
@@ -54,11 +71,29 @@ module Skep
 
       def listen
         @socket = @address.listen
+        @sender, @receiver = UNIXSocket.pair
         @supervisor.events.publish(:metrics_listening, address: Address.of(@socket))
-        @supervisor.node_pool.serve(@socket)
+        accept_clients
+        @supervisor.node_pool.serve(@receiver)
       rescue SystemCallError => e
         report(e)
         @supervisor.loop.after(RETRY_INTERVAL) { listen unless @supervisor.stopping? }
+      end
+
+      def accept_clients
+        @acceptor = Swarm::Supervisor::Acceptor.new(@socket, @supervisor.loop) do |client|
+          accept(client)
+        end
+      end
+
+      # Too many clients that send nothing: the one that has been silent for longest is closed.
+      def accept(client)
+        @sessions.first.close if @sessions.size >= MAX_CLIENTS
+        session = ProbeSession.new(client, @supervisor.loop, status: -> { @supervisor.condition },
+                                   pass: ->(socket) { PassedConnections.pass(@sender, socket) },
+                                   on_close: @sessions.method(:delete))
+        @sessions << session
+        session.receive
       end
 
       # Once for each reason.

@@ -5,6 +5,7 @@
 #
 #   server = PumaServer.new(app, threads: 4).serve(socket)    # it owns the socket from here on
 #   server.close
+#   PumaServer.new(app).serve_passed(socket)   # what another process accepts: PassedConnections
 #
 # Limits protect this process from clients: seconds for a request, bytes of a body. Puma must be
 # loaded: `Metrics.load_puma`.
@@ -36,15 +37,23 @@ module Skep
       def serve(socket)
         unix = socket.local_address.unix?
         socket.autoclose = false # Puma closes its descriptor
-        listener = (unix ? UNIXServer : TCPServer).for_fd(socket.fileno)
+        listen((unix ? UNIXServer : TCPServer).for_fd(socket.fileno), unix:)
+      end
+
+      def serve_passed(socket) = listen(PassedConnections.new(socket), unix: true)
+
+      # Finishes the requests in progress.
+      def close = @puma.stop(true)
+
+      private
+
+      # unix: its clients have no IP address.
+      def listen(listener, unix:)
         @puma.binder.ios << listener
         @puma.binder.envs[listener] = { **@puma.binder.proto_env, "REMOTE_ADDR" => "" } if unix
         @puma.run
         self
       end
-
-      # Finishes the requests in progress.
-      def close = @puma.stop(true)
     end
   end
 end

@@ -130,6 +130,9 @@ module Skep
       def backtraces = @node_pool&.backtraces
       def snapshot = StatusReport.new(self).to_h
 
+      # Returns the part of the snapshot that tells whether the swarm can work, as it is after JSON.
+      def condition = StatusReport.new(self).condition
+
       # Returns the snapshot in full, and without its largest facts. The helper gets the second if
       # the first is too large for a message.
       def snapshots
@@ -428,6 +431,7 @@ module Skep
 end
 
 require "skep/swarm/supervisor/observers"
+require "skep/swarm/supervisor/acceptor"
 require "skep/swarm/supervisor/boot_monitor"
 require "skep/swarm/supervisor/lifecycle"
 require "skep/swarm/supervisor/process_setup"

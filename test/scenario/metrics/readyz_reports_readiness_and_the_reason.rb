@@ -56,8 +56,8 @@ MetricsScenario.play do
   other.await("node_ready", times: 3)
 
   swarm.kill(swarm.pid, :STOP)
-  must("report a stopped supervisor") do
-    get("/healthz") == [503, "the supervisor didn't answer within 2 s\n"]
+  must("leave probes of a stopped supervisor without an answer") do
+    get("/healthz", seconds: 2).nil?
   end
   swarm.kill(swarm.pid, :CONT)
   await_answer(swarm, "/healthz", 200)

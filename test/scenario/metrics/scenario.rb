@@ -18,11 +18,26 @@ class MetricsScenario < Scenario
     @host, @port = swarm.await("metrics_listening")["address"].split(":")
   end
 
-  # Opens a connection for each request. Raises if it is refused or closed.
-  def get(path)
-    how = [@host, @port.to_i, nil, { read_timeout: SECONDS }]
+  # Opens a connection for each request. Raises if it is refused or closed. Returns nil if there is
+  # no answer within so many seconds.
+  def get(path, seconds: nil)
+    how = [@host, @port.to_i, nil, { read_timeout: seconds || SECONDS, max_retries: 0 }]
     answer = Net::HTTP.start(*how) { |http| http.get(path) }
     [answer.code.to_i, answer.body]
+  rescue Net::ReadTimeout
+    raise unless seconds
+  end
+
+  # Asks until the block returns true. Returns the seconds that each answer took, sorted.
+  def probe(path, expected)
+    seconds = []
+    until yield
+      began = Skep::OS.now
+      answer = get(path)
+      seconds << (Skep::OS.now - began)
+      must("answer #{path} with #{expected}, not #{answer}") { answer == expected }
+    end
+    seconds.sort
   end
 
   # Returns the first answer with that code; retries after each log line and every 0.2 s.

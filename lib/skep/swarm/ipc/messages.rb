@@ -169,8 +169,8 @@ module Skep
                                                  role: "spare"),
           "event" => row("runs the blocks for this event", "name" => Field::TEXT,
                          "facts" => Field::HASH, "level" => Field::TEXT.or_nil, role: "helper"),
-          "serve" => row("serves metrics at this socket", role: "helper",
-                                                          descriptor: "the listening socket"),
+          "serve" => row("serves the clients that come over this socket", role: "helper",
+                         descriptor: "the socket that the supervisor passes connections over"),
           "answer" => row("gets the answer to `ask`", "number" => Field::WHOLE,
                                                  "status" => Field::HASH, role: "helper")
         )

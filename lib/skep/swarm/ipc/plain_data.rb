@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "pathname"
+require "skep/redaction"
 
 # Plain data: what may cross a channel, a log or a socket. Hashes, arrays, strings (valid UTF-8),
 # finite floats, integers of 64 bits, true, false, nil. Everything else becomes its `inspect`. A
@@ -9,6 +10,8 @@ require "pathname"
 #   PlainData.of(restart: :always, log: $stdout)
 #   # => {"restart" => "always", "log" => "#<IO:<STDOUT>>"}
 #   PlainData.bounded(facts, bytes: 1024)   # the same; raises TooMuch if it is larger or deeper
+#   PlainData.bounded(facts, bytes: 1024, redact: true)   # the same, without secrets (Redaction)
+#   PlainData.bounded(facts, bytes: 1024, redact: true, but: %w[totals])   # those stay as they are
 #   PlainData.error(error)                  # => "IOError: closed stream", whatever its message is
 #   PlainData::Field::TEXT.of(3, "reason")  # a field of a message: raises Refused
 module Skep
@@ -33,15 +36,29 @@ module Skep
 
         # Converts facts and counts an upper bound of their size as JSON.
         class Walk
-          def initialize(bytes)
+          def initialize(bytes, redact, but)
             @bytes = @left = bytes
+            @redact = redact
+            @but = but
+            @keys = {} # the rows of a list have the same ones
           end
 
+          # Scalars come first: nearly all values are, and a node reports tens of thousands.
           def of(value, depth = 0)
             case value
+            when Integer, Float, true, false, nil then scalar(PlainData.scalar(value))
             when Hash
               deeper(depth)
-              value.to_h { |key, held| [text(key), of(held, depth + 1)] }
+              plain = {}
+              value.each_pair do |key, held|
+                name, secret = key(key)
+                plain[name] =
+                  if depth.zero? && @but.include?(name) then unredacted(held)
+                  elsif secret && !held.nil? then text(Redaction::HIDDEN)
+                  else of(held, depth + 1)
+                  end
+              end
+              plain
             when Array
               deeper(depth)
               value.map { |held| of(held, depth + 1) }
@@ -51,6 +68,13 @@ module Skep
           end
 
           private
+
+          def unredacted(value)
+            redact, @redact, keys, @keys = @redact, false, @keys, {}
+            of(value, 1)
+          ensure
+            @redact, @keys = redact, keys
+          end
 
           def deeper(depth)
             raise TooMuch, "nested deeper than #{DEPTH} levels" if depth >= DEPTH
@@ -65,12 +89,28 @@ module Skep
             plain
           end
 
-          # A character that JSON escapes takes six bytes.
           def text(value)
             text = PlainData.text(value.is_a?(String) ? value : "#{value}")
-            count(EACH + text.bytesize + (5 * text.count(ESCAPED)))
+            text = Redaction.text(text) if @redact
+            count(bytes(text))
             text
           end
+
+          # Returns the key as text, and whether its value is a secret.
+          def key(key)
+            known = key.is_a?(String) || key.is_a?(Symbol) ? @keys[key] ||= facts(key) : facts(key)
+            count(known.last)
+            known
+          end
+
+          def facts(key)
+            text = PlainData.text("#{key}")
+            text, secret = Redaction.name(text) if @redact
+            [text, secret, bytes(text)]
+          end
+
+          # A character that JSON escapes takes six bytes.
+          def bytes(text) = EACH + text.bytesize + (5 * text.count(ESCAPED))
 
           def count(bytes)
             @left -= bytes
@@ -87,15 +127,22 @@ module Skep
           when Array then value.map { |held| of(held) }
           when String then text(value)
           when Symbol, Pathname then text(value.to_s)
-          when Float then value.finite? ? value : value.to_s
-          when Integer then integer(value)
-          when true, false, nil then value
+          when Float, Integer, true, false, nil then scalar(value)
           else text(described(value))
           end
         end
 
-        def bounded(value, bytes:)
-          Walk.new(bytes).of(value)
+        # Of a number, true, false or nil.
+        def scalar(value)
+          case value
+          when Integer then integer(value)
+          when Float then value.finite? ? value : value.to_s
+          else value
+          end
+        end
+
+        def bounded(value, bytes:, redact: false, but: [])
+          Walk.new(bytes, redact, but).of(value)
         end
 
         # Returns valid UTF-8. Bytes without an encoding are read as UTF-8.
@@ -159,6 +206,11 @@ module Skep
           MOST = (2**63) - 2 # an integer on the page
           GREATEST = 10**18 # a number that is added up: sums over any number of nodes stay finite
           FINITE = "a finite number within #{GREATEST} of 0"
+          # Of a node's facts those that the supervisor adds up: they keep the names of what is
+          # counted ("tokens"). StatusReport removes secrets from the sums, and the others are
+          # redacted where they are reported: by thousands of partitions that cost the supervisor
+          # half a second for each status.
+          SUMS = %w[totals handler by_topic].freeze
           TOTALS = 64
           LINES = 100
           THREADS = 100
@@ -205,8 +257,8 @@ module Skep
               name.equal?(WRONG) || !name.bytesize.between?(1, NAME_BYTES) ? WRONG : name
             end
 
-            def facts(value, bytes)
-              Hash === value ? PlainData.bounded(value, bytes:) : WRONG
+            def facts(value, bytes, **how)
+              Hash === value ? PlainData.bounded(value, bytes:, **how) : WRONG
             end
 
             # Returns at most so many elements, each as the block returns it.
@@ -245,7 +297,7 @@ module Skep
             end
 
             def work(value)
-              facts = facts(value, WORK_BYTES)
+              facts = facts(value, WORK_BYTES, redact: true, but: SUMS)
               return WRONG if facts.equal?(WRONG)
 
               totals(facts["totals"]) if facts.key?("totals")

@@ -7,7 +7,8 @@
 #   helper.post_event("node_died", facts)   # kept until there is a process to send it to
 #   helper.subscribe(%w[node_ready])        # these events are for it, too, from here on
 #   helper.subscribe_all                    # all events are
-#   helper.serve(socket)                    # lent to its process, and to each that follows
+#   helper.serve(socket)                    # lent to its process, and to each that follows;
+#                                           # the supervisor passes clients of metrics over it
 #
 # It is booted, replaced and stopped as other slots are, goes last, and doesn't count as a node.
 module Skep

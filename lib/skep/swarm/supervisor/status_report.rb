@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What a swarm looks like at this moment: all of `skep status --json`, as plain data
-# (docs/reference/status.md).
+# (docs/reference/status.md), without secrets.
 #
 #   StatusReport.new(supervisor).to_h
 module Skep
@@ -26,6 +26,21 @@ module Skep
         end
 
         def to_h
+          plain = Redaction.of(facts)
+          nodes = @node_pool ? shown.map { |slot| view(slot) } : []
+          { **plain, nodes: }
+        end
+
+        # What health checks need. Its cost doesn't depend on what nodes report of their work.
+        def condition
+          works = @node_pool ? @supervisor.config.tasks.map { |task| task["facts"] } : []
+          { "name" => @supervisor.config&.name, "state" => @supervisor.state.to_s, "works" => works,
+            "nodes" => @node_pool ? shown.map { |slot| slot_condition(slot) } : [] }
+        end
+
+        private
+
+        def facts
           { name: @supervisor.config&.name, pid: Process.pid, state: @supervisor.state,
             skep: VERSION, ruby: RUBY_VERSION, nodes_from: @supervisor.config&.nodes_from,
             crash_loop: @node_pool&.slots&.any?(&:looping?) || false,
@@ -33,11 +48,16 @@ module Skep
             supervisor: process_figures, events: @supervisor.event_counter.counts,
             recovery: @node_pool&.recovery_times&.to_plain,
             suspects: @node_pool ? suspects : [],
-            works: @node_pool ? works : [], scale: @node_pool && scaling.to_h,
-            nodes: @node_pool ? shown.map { |slot| view(slot) } : [] }
+            works: @node_pool ? works : [], scale: @node_pool && scaling.to_h }
         end
 
-        private
+        def slot_condition(slot)
+          ready = slot.node if slot.node&.ready?
+          { "id" => slot.id, "task" => slot.task, "state" => slot.status.to_s,
+            "crash_loop" => slot.looping?, "deaths" => slot.deaths.counts,
+            "last_exit" => slot.last_exit&.to_plain,
+            "unhealthy" => ready && liveness.unhealthy_reason(ready) }
+        end
 
         # What it takes to supervise.
         def process_figures
@@ -80,9 +100,14 @@ module Skep
           plain = slot.to_plain(memory: slot.pid && @node_pool.memory_monitor.memory(node),
                                 beat_age: ready && liveness.age(ready)&.round(3), done:,
                                 unhealthy: ready && liveness.unhealthy_reason(ready))
-          return plain unless left_out.include?(slot)
+          work = plain.delete(:work)
+          work = { "done" => done, "left_out" => slot.work_bytes } if left_out.include?(slot)
+          { **Redaction.of(plain), work: redacted(work) }
+        end
 
-          { **plain, work: { "done" => done, "left_out" => slot.work_bytes } }
+        # Nodes redact the rest before they report it (IPC::PlainData::Field).
+        def redacted(work)
+          { **work, **Redaction.of(work.slice(*IPC::PlainData::Field::SUMS)) }
         end
 
         # Whose facts there is no room for: the largest.
