@@ -32,6 +32,16 @@ class WebDeadLettersTest < KafkaCase
     await { listed(web, "max_age=0")["list"]["letters"] == 2 }
   end
 
+  test "a topic that takes long to read is read again only after ten times that" do
+    web = serve_letters(*Array.new(10_000) { |n| [n.to_s, "IOError: away"] })
+    first = listed(web)["list"]
+    read_at = Skep::OS.now - first["ago"]
+    await { listed(web, "max_age=0")["list"]["ago"] < Skep::OS.now - read_at - 0.05 }
+    again = listed(web, "max_age=0")["list"]
+    began_at = Skep::OS.now - again["ago"] - again["took"]
+    assert_operator began_at - read_at, :>=, 8 * first["took"] # of 10: asking takes time, too
+  end
+
   test "of more than 200 groups the most frequent are listed, and the others counted" do
     rows = Array.new(203) { |n| [n.to_s, "Error#{n}: no"] }
     list = listed(serve_letters(*rows, ["k", "Error77: no"]))["list"]

@@ -20,7 +20,7 @@ module Skep
     class DeadLetters
       TOPIC = /\A[a-zA-Z0-9._-]{1,249}\z/
       MAX_AGE = 60.0 # seconds: a list that is older is read again, where the page names no age
-      MIN_AGE = 1.0
+      MIN_AGE = 1.0 # seconds; see also Topic::SHARE
       LETTERS = (1..50)
       SHOWN = "10"
       NOT_A_HASH = "dead_letters: must be topics with the settings of their cluster, such as " \

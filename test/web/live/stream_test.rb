@@ -197,7 +197,32 @@ class WebStreamTest < Skep::TestCase
     assert_equal 5, change(pages.last) { |facts| facts["uptime"] }
   end
 
+  test "a page's stream ends when its session expires, and doesn't come back without a login" do
+    @web.close
+    @web = Skep::Web.new(control: @path, every: 0.1, user: "ada", password: "secret", secret: "s")
+    lasting = log_in.first
+    page, other = [session_cookie(seconds: 3), lasting].map do |cookie|
+      open("HTTP_COOKIE" => cookie)
+    end
+    [page, other].each { |one| uptime(one) }
+    loop { wait_readable(page).gets or break }
+    @swarm.uptime = 5
+    assert_equal 5, change(other) { |facts| facts["uptime"] }
+  end
+
   private
+
+  # Returns the cookie of a session of ada's that expires in so many seconds.
+  def session_cookie(seconds:)
+    facts = Skep::Web::Auth::Session.facts("ada")
+    facts["expires_at"] = Skep::OS.now + seconds
+    key = Skep::Web::Auth::SignedCookie.key("s")
+    cookie = Skep::Web::Auth::SignedCookie.new("skep_web", key, purpose: "session")
+    response = Rack::Response.new
+    request = Skep::Web::HTTP::Request.new({ "HTTP_HOST" => "x", "rack.url_scheme" => "http" }, nil)
+    cookie.write(request, response, facts)
+    response.headers["set-cookie"][/[^;]+/]
+  end
 
   # Returns a cookie, and the token of its page.
   def log_in

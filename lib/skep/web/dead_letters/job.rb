@@ -25,6 +25,9 @@ module Skep
 
         def call(letters) = @work.call(letters)
 
+        # The worker turns to it: it has waited for its turn until now.
+        def start = @started_at = OS.now
+
         def finish(result)
           @result = result
           @ended_at = OS.now
@@ -42,6 +45,9 @@ module Skep
 
         # Returns seconds since it began.
         def seconds = OS.now - @began_at
+
+        # Returns the seconds that a successful job took, without the wait for its turn; else nil.
+        def took = @result && (@ended_at - @started_at)
 
         # Returns seconds since its end; nil before that.
         def ago = @ended_at && (OS.now - @ended_at)
@@ -122,6 +128,7 @@ module Skep
         def attempt(job)
           @lock.synchronize { @working = Thread.current unless @closed } or
             return job.give_up(CLOSED)
+          job.start
           job.finish(call(job))
         rescue Closing
           job.give_up(CLOSED)

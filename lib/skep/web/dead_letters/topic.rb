@@ -8,7 +8,8 @@ module Skep
       # command at a time. Requests start that, and get what is known.
       #
       #   topic = Topic.new("orders.dead", client_config)
-      #   topic.list(60)            # counts the letters, unless that was done 60 s ago or later
+      #   topic.list(60)            # counts the letters, unless that was done 60 s ago or later,
+      #                             # or has just taken more than a tenth of the time since then
       #   topic.letters(filter, 10) # => a Job: letters that fit
       #   topic.carry_out(command)  # RequestRefused while another command runs
       #   topic.facts               # what the page shows
@@ -17,10 +18,11 @@ module Skep
         GROUPS = 200
         FRESH = 5.0 # seconds: letters that were read then are not read again
         KEPT = 30.0 # seconds
+        SHARE = 10 # a list isn't read again before so many times what its last read took
         READS = 4 # of letters, that are kept or wait for their turn
         BUSY = "A %s of %s is running: wait for its end, and try again"
         MANY_READS = "Too many visitors read %s at the moment: try again later"
-        private_constant :GROUPS, :FRESH, :KEPT, :READS, :BUSY, :MANY_READS
+        private_constant :GROUPS, :FRESH, :KEPT, :SHARE, :READS, :BUSY, :MANY_READS
 
         attr_reader :name
 
@@ -34,7 +36,7 @@ module Skep
 
         def list(max_age)
           @lock.synchronize do
-            next if usable?(@listing, max_age)
+            next if usable?(@listing, [max_age, SHARE * @listing&.took.to_f].max)
 
             @listed = @listing if @listing&.result
             @listing = begin_reading { |letters| count(letters) }
@@ -70,7 +72,7 @@ module Skep
         def facts(groups: false)
           listing, listed, command = @lock.synchronize { [@listing, @listed, @command] }
           listed = listing if listing&.result
-          list = listed && { ago: listed.ago, **listed.result }
+          list = listed && { ago: listed.ago, took: listed.took, **listed.result }
           { topic: name, reading: listing&.running? || false, failure: listing&.failure,
             failed_ago: (listing.ago if listing&.failure),
             list: groups ? list : list&.except(:groups),

@@ -7,8 +7,8 @@ module Skep
       # swarm once for all pages and sends every page what has changed.
       #
       #   broadcaster = Broadcaster.new(registry, 2.0)
-      #   reservation = broadcaster.reserve(session.id)   # nil: too many pages are open
-      #   broadcaster.add(socket, reservation)            # it owns both from here on
+      #   reservation = broadcaster.reserve(session)      # nil: too many pages are open
+      #   broadcaster.add(socket, reservation)            # it owns both; closes it with the session
       #   broadcaster.disconnect(session.id)              # closes the pages of that session
       #   broadcaster.close
       class Broadcaster
@@ -25,7 +25,9 @@ module Skep
           @limit = ConnectionLimit.new
         end
 
-        def reserve(owner) = @limit.reserve(owner, OS.now)
+        def reserve(session)
+          @limit.reserve(session.id, OS.now, ends_at: session.expires_at)
+        end
 
         def add(socket, reservation)
           return socket.close unless @limit.confirm(reservation)

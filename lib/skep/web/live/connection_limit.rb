@@ -6,13 +6,14 @@ module Skep
       # Limits how many pages may be open at a time. A page gets a reservation before its stream
       # opens, so that pages which come at once don't exceed the limit.
       #
-      #   reservation = limit.reserve("a session's id", now)   # nil: all are taken
+      #   reservation = limit.reserve("a session's id", now, ends_at: 900.0)   # nil: all are taken
       #   limit.confirm(reservation)   # the stream is open; false: too late, and all are taken
       #   limit.release(reservation)   # it has closed
       #
       # A reservation whose stream never opens is released after SECONDS.
       class ConnectionLimit
-        Reservation = Struct.new(:owner, :expires_at)
+        # expires_at: unless its stream opens before; ends_at: when the page must close, or nil.
+        Reservation = Struct.new(:owner, :expires_at, :ends_at)
         LIMIT = 64
         SECONDS = 10.0
         private_constant :LIMIT, :SECONDS
@@ -22,11 +23,13 @@ module Skep
           @taken = {}.compare_by_identity
         end
 
-        def reserve(owner, now)
+        def reserve(owner, now, ends_at: nil)
           @lock.synchronize do
             clear_in_child
             @taken.delete_if { |one, _| one.expires_at && one.expires_at < now }
-            Reservation.new(owner, now + SECONDS).tap { |one| @taken[one] = true } if room?
+            next unless room?
+
+            Reservation.new(owner, now + SECONDS, ends_at).tap { |one| @taken[one] = true }
           end
         end
 

@@ -4,7 +4,8 @@ module Skep
   class Web
     module Live
       # An open page: the socket over which a browser receives server-sent events. Writing never
-      # waits. A browser that reads too slowly is disconnected, and reconnects automatically.
+      # waits. A browser that reads too slowly is disconnected, and reconnects automatically. So is
+      # one whose session expires: it gets another stream only if it has another session.
       #
       #   connection = SseConnection.new(socket, loop) { |connection| … }   # when it has closed
       #   connection.write(SseConnection.frame(facts))
@@ -24,6 +25,8 @@ module Skep
           @on_close = on_close
           @out = String.new(encoding: Encoding::BINARY)
           @watch = loop.watch(socket) { |readable, writable| ready(readable, writable) }
+          ends_at = reservation&.ends_at
+          @expiry = loop.at(ends_at) { disconnect } if ends_at
         end
 
         def write(frame)
@@ -41,6 +44,7 @@ module Skep
           return if @socket.closed?
 
           @watch.cancel
+          @expiry&.cancel
           @socket.close
           true
         end

@@ -16,7 +16,7 @@ module Skep
         private_constant :PIECE
 
         def self.respond(broadcaster, request, session)
-          reservation = broadcaster.reserve(session.id) or
+          reservation = broadcaster.reserve(session) or
             raise RequestRefused.new(503, "too many pages are open: close one of them first")
           stream = new(broadcaster, reservation)
           return HTTP::Response.event_stream(stream) unless request.get_header("rack.hijack?")
