@@ -27,10 +27,10 @@ class RailsDelayTopicsTest < Skep::TestCase
     assert_nil DELAYS.class.new({}).topic(10)
   end
 
-  test "a message waits for its topic's delay, or until its job is due" do
-    assert_equal 30, DELAYS.seconds_left("60s", since: 100, due: 1_000, now: 130)
-    assert_equal 2, DELAYS.seconds_left("5s", since: 100, due: 103, now: 101)
-    assert_equal(-7, DELAYS.seconds_left("5s", since: 100, due: 103, now: 110))
+  test "a message stays for its topic's delay, or until its job is due" do
+    assert_equal 60, DELAYS.stay("60s", since: 100, due: 1_000)
+    assert_equal 3, DELAYS.stay("5s", since: 100, due: 103)
+    assert_equal(-7, DELAYS.stay("5s", since: 110, due: 103))
   end
 
   test "each job runs when it is due, never earlier, after a bounded number of hops" do
@@ -47,7 +47,7 @@ class RailsDelayTopicsTest < Skep::TestCase
   def hops(due)
     now = steps = 0
     while (topic = DELAYS.topic(due - now))
-      now += DELAYS.seconds_left(topic, since: now, due:, now:)
+      now += DELAYS.stay(topic, since: now, due:)
       steps += 1
     end
     [steps, now]

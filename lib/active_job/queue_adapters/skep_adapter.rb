@@ -34,8 +34,9 @@ module ActiveJob
       # an `enqueue_error`.
       def enqueue_all(jobs) = enqueue_jobs(jobs).size
 
-      # Returns true if the node that runs this job is stopping. ActiveJob::Continuable calls it.
-      def stopping? = ::Skep::Rails.__stopping?
+      # Returns true if the node that runs this job is stopping. ActiveJob::Continuable calls it:
+      # Rails 8.1 without an argument, later versions with the job.
+      def stopping?(_job = nil) = ::Skep::Rails.__stopping?
 
       private
 

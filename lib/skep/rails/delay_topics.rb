@@ -8,7 +8,7 @@
 #   delays = DelayTopics.new("jobs.delay-5s" => 5, "jobs.delay-60s" => 60)
 #   delays.topic(130)    # => "jobs.delay-60s"; after that minute it goes there once more
 #   delays.topic(0)      # => nil: the job is due
-#   delays.seconds_left("jobs.delay-60s", since: 100.0, due: 1_000.0, now: 130.0)   # => 30.0
+#   delays.stay("jobs.delay-60s", since: 100.0, due: 1_000.0)   # => 60
 #
 # A wait that is shorter than the shortest topic may take as long as that topic.
 module Skep
@@ -29,11 +29,10 @@ module Skep
       # Returns true if the topic is one of these.
       def include?(topic) = !@topics.assoc(topic).nil?
 
-      # How many more seconds a message stays in this topic. since: when it was written there; due:
-      # when its job is due.
-      def seconds_left(topic, since:, due:, now:)
-        length = @topics.assoc(topic).last
-        [since + length, due].min - now
+      # How many seconds a message stays in this topic. since: when it was written there; due: when
+      # its job is due, by the same clock.
+      def stay(topic, since:, due:)
+        [@topics.assoc(topic).last, due - since].min
       end
 
       def inspect = "#<Skep::Rails::DelayTopics #{@topics.map(&:last).reverse.join(" ")}>"

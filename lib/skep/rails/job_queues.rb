@@ -10,6 +10,7 @@ require "skep/kafka"
 
 require "skep/rails/job_topics"
 require "skep/rails/delay_topics"
+require "skep/rails/delay_timer"
 require "skep/rails/job_producer"
 
 module Skep

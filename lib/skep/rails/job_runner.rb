@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Handles a message of a job's topic in a node: runs the job or, in a delay topic, forwards it once
-# its time in that topic is over.
+# its time in that topic is over (DelayTimer).
 #
 #   JobRunner.new(delays, 600).call(batch, node)
 #
@@ -10,8 +10,15 @@
 module Skep
   module Rails
     class JobRunner
+      SKEW = 1.0 # seconds by which a host's clock may be ahead before skep warns
+      WARN_EVERY = 60.0 # seconds
+      HINT = "Set the clocks of these hosts by NTP: delayed jobs run too early on a host whose " \
+             "clock is ahead."
+      private_constant :SKEW, :WARN_EVERY, :HINT
+
       def initialize(delays, job_timeout)
         @delays = delays
+        @timer = DelayTimer.new(delays)
         @job_timeout = job_timeout
       end
 
@@ -20,9 +27,10 @@ module Skep
         data = parse(message)
         return perform(data, node) unless @delays.include?(batch.topic)
 
-        due = Time.iso8601(data.fetch("scheduled_at"))
-        left = seconds_left(message, due)
-        left.positive? ? batch.pause(left, level: :debug) : forward(message, data, due, node)
+        stay = @timer.stay(message, Time.iso8601(data.fetch("scheduled_at")).to_f)
+        warn_of_clock(stay.ahead, message, node) if stay.ahead.to_f > SKEW
+        left = stay.seconds_left
+        left.positive? ? batch.pause(left, level: :debug) : forward(message, data, stay, node)
       end
 
       def to_proc = method(:call).to_proc # for swarm.work, which takes a block
@@ -48,14 +56,22 @@ module Skep
         causes.any? { |cause| job.handler_for_rescue(cause, object: job.allocate) }
       end
 
-      def seconds_left(message, due)
-        @delays.seconds_left(message.topic, since: message.timestamp.to_f, due: due.to_f,
-                                            now: Time.current.to_f)
+      # The copy keeps the clock of the host that enqueued the job, so that the next node continues
+      # by it.
+      def forward(message, data, stay, node)
+        now = stay.writers_time
+        due = Time.iso8601(data.fetch("scheduled_at")).to_f
+        topic = JobQueues.topic(data.fetch("queue_name"), due - now)
+        node.producer.produce(topic, message.payload, key: message.key, timestamp: Time.at(now))
+        @timer.ended(message)
       end
 
-      def forward(message, data, due, node)
-        topic = JobQueues.topic(data.fetch("queue_name"), JobQueues.seconds_until(due))
-        node.producer.produce(topic, message.payload, key: message.key)
+      def warn_of_clock(ahead, message, node)
+        return if @warned_at && OS.now < @warned_at + WARN_EVERY
+
+        @warned_at = OS.now
+        node.event(:clock_behind, level: :warn, behind: ahead.round(1), topic: message.topic,
+                                  partition: message.partition, offset: message.offset, hint: HINT)
       end
 
       def parse(message)

@@ -47,6 +47,9 @@ RailsScenario.play do
     outcome = work.run([JSON.generate(KeyedJob.new("c").serialize), "{"])
     put.call "test run", [outcome.done, outcome.dead_letters].map(&:size).inspect
 
+    adapter = ActiveJob::Base.queue_adapter # Rails 8.1 asks without an argument, later with one
+    put.call "stopping", [adapter.stopping?, adapter.stopping?(NoteJob.new(1))].inspect
+
     put.call "large", failure { NoteJob.perform_later("x" * 2_000_000) }
     some = [NoteJob.new(1), NoteJob.new("x" * 2_000_000)]
     put.call "some", failure { ActiveJob.perform_all_later(some) }
@@ -61,6 +64,7 @@ RailsScenario.play do
   expected = {
     "place" => "shop.jobs.default", "forked" => "true true", "parent" => "true", "keys" => "1",
     "all" => "50", "late" => "shop.jobs.delay-2s", "test run" => "[1, 1]",
+    "stopping" => "[false, false]",
     "large" => /\ASkep::Rails::EnqueueFailed: NoteJob wasn't enqueued: .*too large/,
     "some" => /1 of 2 jobs weren't enqueued: .*too large/, "which" => "[true, false]",
     "queue" => /InvalidQueueName: Queue "no queue" .* Use letters/,
