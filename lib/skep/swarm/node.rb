@@ -293,7 +293,7 @@ module Skep
 
       def guard(hook)
         yield
-      rescue StandardError, ScriptError => e # a user's block: reported, and skep continues
+      rescue *Processes::HOOK_ERRORS => e # a user's block: reported, and skep continues
         event(:hook_failed, level: :error, hook:, error: IPC::PlainData.error(e))
       end
     end

@@ -4,7 +4,8 @@ require_relative "../scenario"
 
 # A swarm on the embedded broker has `around_handler` and `on_error` blocks. Both run in the node:
 # `around_handler` around each batch, `on_error` for each failed attempt, with the exception object.
-# An on_error block that raises changes nothing. Errors of work without Kafka are reported, too.
+# An on_error block that raises changes nothing, and one that hangs hides no error. Errors of work
+# without Kafka are reported, too.
 SWARM = <<~'RUBY'
   require "skep/kafka"
 
@@ -66,5 +67,12 @@ Scenario.play do
   plain.wait
   must("call on_error for work without Kafka") do
     File.read("#{notes}.plain") == "out of paper plain"
+  end
+
+  hanging = SWARM.sub('raise "this block is broken"', "IO.pipe.first.read")
+                 .sub('group: "g"', 'group: "h"').sub('"hooks"', '"hanging"')
+  stuck = run_swarm(hanging, env: { "NOTES" => notes, "BROKERS" => broker.bootstrap_servers })
+  must("log the failure before on_error, which hangs") do
+    stuck.await("handler_failed")["error"] == "KeyError: no price"
   end
 end

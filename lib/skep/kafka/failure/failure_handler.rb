@@ -49,18 +49,14 @@ module Skep
           all_marked = item.marked == batch.last_offset
           undo(item)
           if all_marked
-            @node.__failed(error, **place(batch, at), attempt: 0)
-            return report_failure(batch, error, 0, hint: MARKED)
+            report_failure(batch, error, 0, hint: MARKED)
+            return @node.__failed(error, **place(batch, at), attempt: 0)
           end
 
           item.failed(at)
-          @node.__failed(error, **place(batch, at), attempt: item.failures.number)
-          failures = item.failures # before split_failed_key, which may begin a new FailureCount
-          known = !at.nil? || item.batch.size == 1
-          item.split_failed_key(at, wait: batch.first_offset == at)
-          return try_again(item, error, failures) unless tried_enough?(item, error, known:)
-
-          give_up(item, error, failures, known:)
+          context = { **place(batch, at), attempt: item.failures.number }
+          retry_or_give_up(item, error, at, batch)
+          @node.__failed(error, **context) # last: a block of on_error may never return
         end
 
         # Counts as a failure of the handler at these messages. The batch's other messages are
@@ -120,6 +116,16 @@ module Skep
         end
 
         private
+
+        # batch: as the handler was given it, with what it has marked.
+        def retry_or_give_up(item, error, at, batch)
+          failures = item.failures # before split_failed_key, which may begin a new FailureCount
+          known = !at.nil? || item.batch.size == 1
+          item.split_failed_key(at, wait: batch.first_offset == at)
+          return try_again(item, error, failures) unless tried_enough?(item, error, known:)
+
+          give_up(item, error, failures, known:)
+        end
 
         # The partition moves on without the message.
         def skip(item)

@@ -72,7 +72,7 @@ module Skep
 
         def guard(hook)
           yield
-        rescue StandardError => e # a user's block: it is reported, and the others still run
+        rescue *HOOK_ERRORS => e # a user's block: it is reported, and the others still run
           @node.event(:hook_failed, level: :error, hook:, error: IPC::PlainData.error(e),
                                      at: e.backtrace&.first)
         end

@@ -66,10 +66,18 @@ module Skep
           @swarm.__hooks(:on_boot).each { |hook| hook.call(@node) }
           @swarm.tasks.fetch(@task).run(@node, around: @swarm.__hooks(:around_handler))
         rescue StandardError, ScriptError => e
-          @node.__failed(e)
+          failed(e)
           raise
         ensure
           @swarm.__hooks(:on_exit).each { |hook| hook.call(@node) }
+        end
+
+        # A block of on_error may never return, so the error is logged before.
+        def failed(error)
+          unless @swarm.__hooks(:on_error).empty?
+            publish("node_failed", :error, { error: IPC::PlainData.error(error) })
+          end
+          @node.__failed(error)
         end
 
         def attempt

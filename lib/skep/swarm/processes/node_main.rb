@@ -163,8 +163,14 @@ module Skep
           status_of(e)
         end
 
+        # The cause is reported before the blocks of on_error run, as one of them may never return.
         def status_of(error)
+          status = report_end(error)
           @node.__failed(error) unless error.is_a?(SystemExit)
+          status
+        end
+
+        def report_end(error)
           case error
           when BootError
             failed(IPC::PlainData.message(error), { "refused" => !@node.__ready?,
