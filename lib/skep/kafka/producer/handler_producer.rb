@@ -127,8 +127,16 @@ module Skep
       #
       # The next call of #producer makes the replacement.
       class RenewableProducer
-        MAX_IDLE = "connections.max.idle.ms"
-        private_constant :MAX_IDLE
+        # With its issues 5456 and 5511, a transactional call of librdkafka ignores its own limit
+        # while it waits for a coordinator that was lost. It looks for it again when one of its
+        # connections closes or opens, but not within a second of its last look: an idle connection
+        # closes, the look finds no broker, and the connection that opens at once comes too soon. A
+        # cached coordinator that has expired by then isn't subject to that second. So idle
+        # connections are closed early, and what is cached expires earlier still: by less than the
+        # idle time, 2 s that librdkafka takes off it at random, and its timer of 1 s.
+        TRANSACTION_SETTINGS = { "connections.max.idle.ms" => "5000",
+                                 "metadata.max.age.ms" => "1500" }.freeze
+        private_constant :TRANSACTION_SETTINGS
 
         # transactional_id: nil for a producer without transactions.
         def initialize(options, report, transactional_id: nil)
