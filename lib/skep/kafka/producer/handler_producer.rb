@@ -180,11 +180,9 @@ module Skep
           Producer.__for_node(settings, @report)
         end
 
-        # A transactional call that waits for a lost coordinator looks for it again only when a
-        # connection closes (librdkafka 2.11, its issues 5456 and 5511): so idle connections are
-        # closed early.
         def transaction_settings
-          { "transactional.id" => @transactional_id, MAX_IDLE => @settings[MAX_IDLE] || "10000" }
+          { "transactional.id" => @transactional_id,
+            **TRANSACTION_SETTINGS.to_h { |name, value| [name, @settings[name] || value] } }
         end
       end
 
@@ -217,9 +215,12 @@ module Skep
           producer
         end
 
-        # Ends the transactions that a previous node has left open.
+        # Ends the transactions that a previous node has left open. The node's own thread waits, for
+        # the producers of all threads.
         def init_transactions
-          @handler_producers.each(&:init_transactions) if @options.transactional
+          return true unless @options.transactional
+
+          @handler_producers.each { |producer| producer.init_transactions(waiting: @node) }
           true
         rescue TransactionFailed
           raise unless @node.stopping?

@@ -23,10 +23,15 @@ module Skep
         CLOSE_SECONDS = 60 # that librdkafka may take to close a client
         SUFFIX = /-\h{8}\z/ # of an id that another process had taken
         TAKEN = "another process uses this transactional.id"
+        # librdkafka only says that the call timed out.
+        WAITS = "skep waits for the transaction coordinator. If the brokers are up, their log says " \
+                "why there is none: with fewer brokers than transaction.state.log.replication." \
+                "factor (3) they can't create the topic of transactions. Start more brokers, or " \
+                "lower that factor in their configuration"
         CHECK_NAMES = "Check that no two swarms on this host have the same name, or the same " \
                       "transactional option"
         private_constant :REPORT_AFTER, :TIMEOUT_MS, :CLOSE_SECONDS, :SUFFIX, :TAKEN,
-                         :CHECK_NAMES
+                         :WAITS, :CHECK_NAMES
 
         def initialize(renewable_producer, node, consumer:, report:, options:, id:)
           super(renewable_producer, node, serializer: options.serializer)
@@ -36,11 +41,12 @@ module Skep
         end
 
         # Raises AuthorizationError if the broker refuses the transactional.id, and
-        # TransactionFailed while the node stops.
-        def init_transactions
+        # TransactionFailed while the node stops. waiting: the node, or one of its threads, whose
+        # thread calls this: waiting for a broker does not count as a hang.
+        def init_transactions(waiting: @node)
           since = OS.now
           calls = TransactionCalls.new(@renewable_producer.producer, @consumer, @node)
-          calls.init_transactions { |failure| report_wait(failure, since) }
+          calls.init_transactions(waiting:) { |failure| report_wait(failure, since) }
           @calls = calls
         rescue TransactionFailed => e
           @renewable_producer.discard
@@ -193,7 +199,8 @@ module Skep
 
           @wait_reported = true
           @report.event(:kafka_transaction_waiting, level: :warn, transactional_id: @id,
-                                                 error: @report.clean(error.text))
+                                                    error: @report.clean(error.text),
+                                                    hint: WAITS)
         end
 
         def refusal(error)
@@ -231,9 +238,10 @@ module Skep
           @pause = Threads::Inbox.new # stays empty: a timed wait
         end
 
-        # Yields each error after which it tries again.
-        def init_transactions(&on_retry)
-          call("init_transactions", on_retry:) do
+        # Yields each error after which it tries again. waiting: who calls, see
+        # TransactionalProducer.
+        def init_transactions(waiting: @node, &on_retry)
+          call("init_transactions", waiting:, on_retry:) do
             Librdkafka::Bindings.init_transactions(@handle, TRY_MS)
           end
         end
@@ -278,9 +286,9 @@ module Skep
         private
 
         # stop_seconds: how long it repeats the call once the node is stopping.
-        def call(name, on_retry: nil, stop_seconds: STOP_SECONDS)
+        def call(name, waiting: @node, on_retry: nil, stop_seconds: STOP_SECONDS)
           Kernel.loop do
-            error = @node.busy(for: LONGEST) { yield }
+            error = waiting.busy(for: LONGEST) { yield }
             return if error.null?
 
             failure = failure(name, error)
