@@ -76,8 +76,8 @@ module Skep
         # Returns the OOM kills since the machine has booted; nil before Linux 4.13.
         def oom_kills(vmstat: "/proc/vmstat")
           OS.machine.read(vmstat)[/^oom_kill (\d+)/, 1]&.to_i
-        rescue Errno::ENOENT, Errno::EMFILE, Errno::ENFILE
-          nil
+        rescue SystemCallError
+          nil # No /proc, or no descriptor is left.
         end
 
         # Returns nil if the kernel doesn't count it: before Linux 4.20, or without PSI.

@@ -5,7 +5,15 @@ require "skep/swarm"
 
 class CgroupMemoryTest < Skep::TestCase
   Group = Struct.new(:limit, :high, :current, :oom_kills, :stalled, keyword_init: true)
-  private_constant :Group
+  # A machine whose processes are stalled more each time that one looks.
+  class Stalled < Skep::OS::Machine
+    def read(path)
+      return super unless path == "/proc/pressure/memory"
+
+      "some avg10=0.00 total=#{@microseconds = @microseconds.to_i + 100_000_000}"
+    end
+  end
+  private_constant :Group, :Stalled
 
   def setup
     @published = []
@@ -41,6 +49,17 @@ class CgroupMemoryTest < Skep::TestCase
     memory.check(111.0)
     memory.check(120.0)
     assert_equal 2, @published.size
+  end
+
+  test "a pressure of the control group that can't be read once isn't taken from the machine" do
+    Skep::OS.run_on(Stalled.new) do
+      memory = cgroup_memory(limit: nil)
+      [0.0, nil, 0.1, nil, 0.2].each_with_index do |stalled, index|
+        @group.stalled = stalled
+        memory.check(100.0 + (10 * index))
+      end
+      assert_empty @published
+    end
   end
 
   test "oom? returns true once for each OOM kill" do

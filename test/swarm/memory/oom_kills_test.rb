@@ -40,6 +40,17 @@ class OomKillsTest < Skep::TestCase
     refute killed?
   end
 
+  test "a counter that can't be read for a while changes nothing" do
+    @group.oom_kills = 8
+    @kills.expire
+    @group.oom_kills = nil
+    2.times { @kills.expire }
+    refute killed?
+    @group.oom_kills = 9
+    @kills.expire
+    assert_equal [true, false], Array.new(2) { killed? }
+  end
+
   test "matches nothing if the kernel counts no kills, or stops counting them" do
     @group.oom_kills = nil
     refute killed?

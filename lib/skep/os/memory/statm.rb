@@ -25,8 +25,8 @@ module Skep
         def self.of(pid = Process.pid)
           _size, resident, shared = OS.machine.read("/proc/#{pid}/statm").split.first(3).map(&:to_i)
           new(rss: resident * PAGE, anonymous: (resident - shared) * PAGE) if resident&.positive?
-        rescue Errno::ENOENT, Errno::ESRCH, Errno::EMFILE, Errno::ENFILE
-          nil # Dead, or no descriptor is left.
+        rescue SystemCallError
+          nil # Dead, a /proc that hides it, or no descriptor is left.
         end
       end
     end

@@ -17,6 +17,7 @@ module Skep
 
         def initialize(cgroup, events:)
           @cgroup = cgroup
+          @stall_counter = cgroup&.stalled ? cgroup : OS::Cgroup # one of them: their sums differ
           @events = events
           @kills = OomKills.new(cgroup)
           @pressure = MemoryPressure.new
@@ -54,8 +55,7 @@ module Skep
         private
 
         def facts
-          { stalled: @cgroup&.stalled || OS::Cgroup.stalled, current: @cgroup&.current,
-            limit: @cgroup&.limit }
+          { stalled: @stall_counter.stalled, current: @cgroup&.current, limit: @cgroup&.limit }
         end
       end
 
@@ -117,9 +117,10 @@ module Skep
           true
         end
 
-        # Drops the kills that were counted before the last call: exits that come now are later.
+        # Drops the kills that were counted before the last call: exits that come now are later. A
+        # counter that can't be read (its group is removed, no descriptor is left) has not changed.
         def expire
-          @matched, @seen = [@matched, @seen].max, count if @matched
+          @matched, @seen = [@matched, @seen].max, count || @seen if @matched
         end
 
         private
