@@ -7,8 +7,10 @@ class HelperSlotTest < Skep::TestCase
   Nodes = Skep::Swarm::Nodes
   Mold = Struct.new(:number)
   # In place of the channel: records what is posted.
-  Channel = Struct.new(:posted) do
+  Channel = Struct.new(:posted, :full) do
     def post(type, facts = {}, lend: [], may_drop: false)
+      return false if may_drop && full.call
+
       posted << [type, facts["name"], facts["level"], *lend, *(:may_drop if may_drop)]
     end
   end
@@ -46,6 +48,22 @@ class HelperSlotTest < Skep::TestCase
     assert_equal Array.new(1_000) { |number| "event_#{number}" }, names
     @helper.post_event("later", {})
     assert_equal "later", names.last
+  end
+
+  test "counts the events that a full channel refuses, and reports them once there is room" do
+    launch
+    @full = true
+    3.times { @helper.post_event("node_died", {}) }
+    assert_equal 0, @helper.take_dropped
+    @full = false
+    @helper.post_event("node_died", {})
+    assert_equal [3, 0], Array.new(2) { @helper.take_dropped }
+  end
+
+  test "counts the events beyond its backlog, and reports them at the end at the latest" do
+    1_003.times { @helper.post_event("node_died", {}) }
+    assert_equal [0, 3, 0], [@helper.take_dropped, @helper.take_dropped(last: true),
+                             @helper.take_dropped(last: true)]
   end
 
   test "lends its socket to its process and to the next one" do
@@ -93,7 +111,7 @@ class HelperSlotTest < Skep::TestCase
       @helper.leave(node, nil, 2.0, within: 60.0)
     end
     node = Nodes::NodeProcess.new(0, @helper, Mold.new(0), 1.0)
-    channel = Channel.new(@posted)
+    channel = Channel.new(@posted, -> { @full })
     def channel.close = nil
     node.listens_to(channel)
     @helper.launch(node)

@@ -5,6 +5,7 @@
 #
 #   helper = HelperSlot.new(%w[node_died])
 #   helper.post_event("node_died", facts)   # kept until there is a process to send it to
+#   helper.take_dropped                     # => how many events there was no room for
 #   helper.subscribe(%w[node_ready])        # these events are for it, too, from here on
 #   helper.subscribe_all                    # all events are
 #   helper.serve(socket)                    # lent to its process, and to each that follows;
@@ -22,6 +23,7 @@ module Skep
           super(nil, nil)
           @events = events
           @backlog = []
+          @dropped = 0
         end
 
         def label = "helper"
@@ -59,10 +61,19 @@ module Skep
         # Events about the helper itself are left out: each would cause the next.
         def post_event(name, facts, level = nil)
           return if facts[:node] == label || !(@all_events || @events.include?(name))
-          return @backlog.size < BACKLOG && @backlog << [name, facts, level] unless live?
 
-          message = { "name" => name, "facts" => facts, "level" => level&.to_s }
-          node.channel.post("event", message, may_drop: true)
+          kept = live? ? send_event(name, facts, level) : keep_event(name, facts, level)
+          @dropped += 1 unless kept
+        end
+
+        # Returns how many events were lost since the last call, because its process is slow (an
+        # `on` block waits) or missing for long; 0 as long as there is no room. last: no event will
+        # come.
+        def take_dropped(last: false)
+          return 0 if @dropped.zero? || (@full && !last)
+
+          dropped, @dropped = @dropped, 0
+          dropped
         end
 
         # It stops last, because it gets the exit of every node.
@@ -71,6 +82,19 @@ module Skep
         end
 
         private
+
+        def send_event(name, facts, level)
+          message = { "name" => name, "facts" => facts, "level" => level&.to_s }
+          sent = node.channel.post("event", message, may_drop: true)
+          @full = !sent
+          sent
+        end
+
+        def keep_event(*event)
+          @full = @backlog.size >= BACKLOG
+          @backlog << event unless @full
+          !@full
+        end
 
         def lend(node) = @socket && node.channel.post("serve", {}, lend: [@socket])
       end

@@ -285,7 +285,7 @@ module Skep
         private
 
         def build
-          @node_table = NodeTable.new(@layout.nodes)
+          @node_table = NodeTable.new(@layout.nodes, quarantine: @config.orphan_timeout + 1)
           @scoreboard = IPC::Scoreboard::Reader.new(@page, @layout)
           @totals = Stats::WorkTotals.new
           @recovery_times = Stats::RecoveryTimes.new
@@ -318,9 +318,7 @@ module Skep
         end
 
         def subscribe
-          @events.subscribe do |event|
-            @helper&.post_event(event.name.to_s, event.facts, event.level)
-          end
+          @events.subscribe { |event| pass_on(event) if @helper }
           @events.subscribe(:launch_failed) do |event|
             slot = event.subject
             slot.died("boot", OS.now, @config.restart_window) unless slot.live?
@@ -330,6 +328,16 @@ module Skep
           @events.subscribe(:node_lost) { |event| recovery_times.lost(event.subject, OS.now) }
           @events.subscribe(:node_removed) { |event| totals.add_exited(event.subject) }
           @events.subscribe(:exit_recorded) { |event| exit_recorded(event.subject) }
+        end
+
+        # Passes an event on to the helper, and reports those that were lost before.
+        def pass_on(event)
+          @helper.post_event(event.name.to_s, event.facts, event.level)
+          report_dropped(@helper.take_dropped)
+        end
+
+        def report_dropped(count)
+          @events.publish(:events_dropped, @helper, level: :warn, count:) if count.positive?
         end
 
         # A helper that is still there has cost no node anything.
@@ -393,6 +401,8 @@ module Skep
         # Announces that no node of a stopping swarm is left. The helper stops last.
         def check_drained
           return if @drained || node_table.work?
+
+          report_dropped(@helper.take_dropped(last: true)) if @helper
           return @helper.stop_last if @helper&.live?
 
           @drained = true

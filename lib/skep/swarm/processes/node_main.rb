@@ -34,6 +34,7 @@ module Skep
           @control = control
           @pid = Process.pid
           @dropped = 0
+          @drops = Mutex.new
           @node = Node.new(id: birth["node"], page_index: birth["page_index"], swarm: swarm.name,
                              mold: birth["mold"], page:, layout:, report: method(:report),
                              beat_every: config.liveness_timeout / Health::LivenessPolicy::BEATS,
@@ -194,12 +195,19 @@ module Skep
 
           may_drop = DROPPABLE.include?(type)
           sent = @control.post(type, facts, may_drop:)
-          return @dropped += 1 if may_drop && !sent
-          return if @dropped.zero?
+          return @drops.synchronize { @dropped += 1 } if may_drop && !sent
 
-          dropped, @dropped = @dropped, 0
-          report("event", { "name" => "events_dropped", "level" => "warn",
-                            "facts" => { "count" => dropped } })
+          report_dropped if @dropped.positive?
+        end
+
+        # A message that may not be dropped is taken by a full channel, too: there may be no room
+        # for this report yet.
+        def report_dropped
+          @drops.synchronize do
+            sent = @control.post("event", { "name" => "events_dropped", "level" => "warn",
+                                            "facts" => { "count" => @dropped } }, may_drop: true)
+            @dropped = 0 if sent
+          end
         end
 
         # What a spare does: it has booted, and waits until the supervisor gives it the slot of a
