@@ -140,6 +140,17 @@ class InterruptibleWaitTest < Skep::TestCase
     assert_equal [[]], ended([thread])
   end
 
+  test "a wait without a free descriptor looks now and then, and ends in time" do
+    looks = 0
+    began = Skep::OS.now
+    without_descriptors do
+      @waiter.wake # its pipe stays closed
+      @waiter.until(@heartbeat, 240) { (looks += 1) == 11 }
+      assert_operator Skep::OS.now - began, :>=, 0.1
+      assert_equal [], @waiter.until(@heartbeat, 0.05) { false }
+    end
+  end
+
   test "a quiet node ends the wait of each of its threads" do
     100.times do # to give one thread the chance to consume the other threads' wake-ups
       node = node_of(page = Skep::OS::SharedPage.create(layout.total))

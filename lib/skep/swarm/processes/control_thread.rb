@@ -15,6 +15,7 @@ module Skep
       class ControlThread
         FORCED = ExitCode::FORCED
         ORPHANED = ExitCode::ORPHANED
+        REFUSED = 0.01 # seconds until a flush tries again what the kernel has refused
 
         attr_reader :signals
         attr_reader :orphan_guard
@@ -52,7 +53,10 @@ module Skep
         def flush(seconds)
           deadline = OS.now + seconds
           while @channel.flush && @channel.pending?
-            break unless @channel.to_io.wait_writable([deadline - OS.now, 0].max)
+            left = [deadline - OS.now, 0].max
+            # A socket may be writable although the kernel has no memory for what is to be sent.
+            IO.select(nil, nil, nil, [REFUSED, left].min) if @channel.refused?
+            break if left.zero? || !@channel.to_io.wait_writable(left)
           end
         rescue IOError # closed by an application that closes all descriptors
           nil

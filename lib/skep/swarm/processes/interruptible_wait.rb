@@ -15,6 +15,9 @@ module Skep
   class Swarm
     module Processes
       class InterruptibleWait
+        WITHOUT_PIPE = 0.01 # seconds between two looks where no descriptor is free for a pipe
+        private_constant :WITHOUT_PIPE
+
         # The pipe of one wake-up, and the number of waits that use it. The last wait closes it.
         class WakePipe
           attr_reader :reader
@@ -79,6 +82,13 @@ module Skep
             return found if found.any?
 
             heartbeat.tick
+            if @pipe.woken? # it couldn't be replaced, and is readable all the time
+              found = wait_without_pipe(ios)
+              return [] if found.empty? && OS.now >= deadline
+
+              next
+            end
+
             readable = readable([pipe.reader, *ios], (deadline - OS.now).clamp(0, every)) || []
             return readable if readable.any? && !readable.include?(pipe.reader)
             return [] if readable.empty? && OS.now >= deadline
@@ -110,8 +120,15 @@ module Skep
           end
         end
 
-        # Without a free descriptor the pipe stays closed, and waits check their condition in a loop
-        # until there is one. So no wake-up is missed.
+        def wait_without_pipe(ios)
+          return readable(ios, WITHOUT_PIPE) || [] if ios.any?
+
+          @lock.synchronize { ConditionVariable.new.wait(@lock, WITHOUT_PIPE) }
+          []
+        end
+
+        # Without a free descriptor the pipe stays closed, and waits check their condition every
+        # WITHOUT_PIPE seconds until there is one. So no wake-up is missed.
         def replace_pipe
           woken, @pipe = @pipe, WakePipe.new
           woken.retire
