@@ -42,6 +42,18 @@ class MoldLauncherTest < Skep::TestCase
     assert_equal ["closed in #{pid}", '["here", true, "loaded", "here", true]'], [closed, facts]
   end
 
+  test "a process that can't be started leaves no descriptor open" do
+    launcher = MoldLauncher::Exec.new("none.rb")
+    def launcher.command = ["/nonexistent/ruby"] # as an update of Ruby leaves it
+    GC.disable # it would close what is left open
+    before = Dir.children("/proc/self/fd").size
+    5.times { assert_raises(Errno::ENOENT) { launcher.start(1) } }
+    assert_raises(Errno::EAGAIN) { MoldLauncher.connect(1) { raise Errno::EAGAIN } }
+    assert_equal before, Dir.children("/proc/self/fd").size
+  ensure
+    GC.enable
+  end
+
   private
 
   def first_message(source, arguments: [])

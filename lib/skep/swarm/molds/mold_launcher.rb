@@ -15,6 +15,20 @@ module Skep
   class Swarm
     module Molds
       module MoldLauncher
+        # Returns [pid, channel] of the process that the block starts with the other end. Where it
+        # can't be started, both ends are closed.
+        def self.connect(number)
+          ours, theirs = IPC::Channel.pair
+          pid = yield ours, theirs
+          ours.post("load", { "mold" => number, "supervisor" => Process.pid })
+          [pid, ours]
+        rescue StandardError
+          ours&.close
+          raise
+        ensure
+          theirs&.close
+        end
+
         class Exec
           LIBRARY = ::File.expand_path("../../..", __dir__)
           private_constant :LIBRARY
@@ -32,13 +46,10 @@ module Skep
           # Executes a new mold. `close_in_child` is for the other launcher.
           def start(number, close_in_child: nil)
             OS::ProcessTree::ForkProbe.check
-            ours, theirs = IPC::Channel.pair
-            pid = Process.spawn(@heap_size_hint.environment, *command, in: ::File::NULL,
-                                pgroup: true, close_others: true,
-                                **Processes::MoldMain.descriptors(theirs))
-            theirs.close
-            ours.post("load", { "mold" => number, "supervisor" => Process.pid })
-            [pid, ours]
+            MoldLauncher.connect(number) do |_ours, theirs|
+              Process.spawn(@heap_size_hint.environment, *command, in: ::File::NULL, pgroup: true,
+                            close_others: true, **Processes::MoldMain.descriptors(theirs))
+            end
           end
 
           # A mold is warm: the next one can be given this before it boots.
@@ -68,11 +79,11 @@ module Skep
           # Forks a new mold. `close_in_child` closes in it what is the supervisor's alone.
           def start(number, close_in_child:)
             OS::ProcessTree::ForkProbe.check
-            ours, theirs = IPC::Channel.pair
-            pid = Runtime::SelfPipe.with_inherited_handlers { Process.fork { become(ours, theirs, close_in_child) } }
-            theirs.close
-            ours.post("load", { "mold" => number, "supervisor" => Process.pid })
-            [pid, ours]
+            MoldLauncher.connect(number) do |ours, theirs|
+              Runtime::SelfPipe.with_inherited_handlers do
+                Process.fork { become(ours, theirs, close_in_child) }
+              end
+            end
           end
 
           # The program has booted already: there is nothing to remember for the next mold.

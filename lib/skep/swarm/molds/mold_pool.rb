@@ -61,7 +61,7 @@ module Skep
         def start(candidate: false)
           number = take_number
           pid, channel = @launcher.start(number, close_in_child: @close_in_child)
-          mold = add(number, pid, channel, OS.now, candidate:)
+          mold = added(number, pid, channel, candidate:)
           @events.publish(:mold_booting, mold, level: :debug)
           mold
         end
@@ -128,6 +128,14 @@ module Skep
         end
 
         private
+
+        # A process without a descriptor to follow it can't be a mold: it ends with its channel.
+        def added(number, pid, channel, candidate:)
+          add(number, pid, channel, OS.now, candidate:)
+        rescue SystemCallError
+          channel.close
+          raise
+        end
 
         def add(number, pid, channel, now, **rest)
           mold = nil
