@@ -18,7 +18,10 @@ class UpgradeTest < Skep::TestCase
     def killed? = false
     def channel = self
     def open? = true
+    attr_writer :pending
+
     def fds_in_flight? = false
+    def pending? = @pending
   end
   NodePool = Struct.new(:mold, :boots, :replacements, :all, :node_table, keyword_init: true)
   NodeTable = Struct.new(:nodes)
@@ -71,6 +74,13 @@ class UpgradeTest < Skep::TestCase
                  refusal([RbConfig.ruby, FILE])
     @node_pool.mold = nil
     assert_equal "there is no mold to fork from: try again", refusal([RbConfig.ruby, FILE])
+  end
+
+  # The trial restores the channels, and would send it, too.
+  test "refuses while a message waits to be sent to a mold" do
+    skip "it needs the C extension" unless Skep::OS.native?
+    @mold.pending = true
+    assert_equal "mold 0 starts or stops: try again", refusal([RbConfig.ruby, FILE])
   end
 
   test "a trial that fails ends the upgrade, with what the trial printed" do

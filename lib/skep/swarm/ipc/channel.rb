@@ -298,6 +298,7 @@ module Skep
         def to_io = @channel.to_io
         def dump = @channel.remainder
         def fds_in_flight? = @channel.fds_in_flight?
+        def pending? = @channel.pending?
 
         def open? = !@channel.closed?
 

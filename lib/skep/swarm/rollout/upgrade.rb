@@ -216,9 +216,13 @@ module Skep
             coming && "mold #{coming.number} starts or stops"
           end
 
+          # What waits to be sent the trial would send, too: it restores the channels. Descriptors
+          # that are under way can't be handed over.
+          def unfinished?(channel) = channel.fds_in_flight? || channel.pending?
+
           def settled?(mold)
             mold.booted? && !mold.candidate? && !mold.killed? && mold.channel.open? &&
-              !mold.channel.fds_in_flight?
+              !unfinished?(mold.channel)
           end
 
           def booting
@@ -240,7 +244,7 @@ module Skep
 
           def at_work?(node)
             node.ready? && !node.lost? && node.pidfd && node.channel.open? &&
-              !node.channel.fds_in_flight? && !node.terminated? && node.reason.nil? &&
+              !unfinished?(node.channel) && !node.terminated? && node.reason.nil? &&
               !@node_pool.hung_node_killer.running?(node)
           end
         end
