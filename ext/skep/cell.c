@@ -30,20 +30,28 @@ skep_cell_write(struct skep_cell *cell, const char *bytes, uint16_t length)
     skep_cell_publish(cell, length, bytes);
 }
 
-/* The copy is valid only if the sequence has not changed meanwhile. */
+#define SKEP_TRIES 100 /* a writer that a reader meets so often writes all the time */
+
+/*
+ * The copy is valid only if the sequence has not changed meanwhile. Returns 0 without a blob, and if
+ * none could be read: a node can write anything to its cells, also without end, and the supervisor
+ * must not wait for that.
+ */
 int
 skep_cell_read(const struct skep_cell *cell, struct skep_blob *copy)
 {
     uint64_t before, after;
+    int tries;
 
-    do {
+    for (tries = 0; tries < SKEP_TRIES; tries++) {
         before = __atomic_load_n(&cell->words[0], __ATOMIC_ACQUIRE);
         if (before == 0) return 0;
         memcpy(copy, &cell->blobs[before % 2], sizeof(*copy));
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         after = __atomic_load_n(&cell->words[0], __ATOMIC_RELAXED);
-    } while (before != after);
-    return copy->length <= SKEP_BLOB;
+        if (before == after) return copy->length <= SKEP_BLOB;
+    }
+    return 0;
 }
 
 void

@@ -89,6 +89,20 @@ class SharedPageTest < Skep::TestCase
     assert_raises(ArgumentError) { Skep::OS::SharedPage.create(0) }
   end
 
+  # The C extension gives up, too, but no writer in Ruby is fast enough to show it.
+  test "a blob that is written all the time can't be read" do
+    page = Skep::OS::SharedPage.const_get(:Fallback).instance_method(:read)
+    endless = Class.new do
+      define_method(:read, page)
+      def place(cell, _word) = cell
+      def fetch(_place) = @sequence = @sequence.to_i + 1
+      def buffer(*) = 0
+      def initialize = @io = self
+      def pread(*) = "\0\0"
+    end
+    Timeout.timeout(20) { assert_nil endless.new.read(0) }
+  end
+
   test "clears a cell for its next writer" do
     @page.write(0, "old")
     @page.write(1, "neighbour")

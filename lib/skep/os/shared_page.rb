@@ -32,7 +32,9 @@ module Skep
       BLOB = 438
       BEAT = 1
       NONE = 0xffff
-      private_constant :NONE
+      # Tries to read a blob. After so many, the writer must be writing all the time.
+      TRIES = 100
+      private_constant :NONE, :TRIES
 
       # Raised by a method of a closed page.
       class Closed < Error

@@ -267,8 +267,8 @@ module Skep
         events.subscribe(:code_adopted) { |event| code_adopted(**event.facts) }
         events.subscribe(:mold_exited) { |event| mold_exited(event.subject, **event.facts) }
         events.subscribe(:fork_reported) { |event| fork_reported(**event.facts) }
-        events.subscribe(:node_fork_failed) { |event| @node_pool.fork_failed(*event.facts.values) }
-        events.subscribe(:exit_reported) { |event| @node_pool.node_exited(*event.facts.values) }
+        events.subscribe(:node_fork_failed) { |event| fork_failed(**event.facts) }
+        events.subscribe(:exit_reported) { |event| exit_reported(**event.facts) }
       end
 
       # The first mold that has loaded the swarm file determines the configuration. The rollout
@@ -314,6 +314,12 @@ module Skep
       def fork_reported(page_index:, pid:, pidfd:)
         leader(pid)
         @node_pool.node_forked(page_index, pid, pidfd)
+      end
+
+      def fork_failed(page_index:, error:) = @node_pool.fork_failed(page_index, error)
+
+      def exit_reported(page_index:, pid:, exit_status:)
+        @node_pool.node_exited(page_index, pid, exit_status)
       end
 
       # A mold or a node has started, and is the leader of a process group.
@@ -410,13 +416,20 @@ module Skep
       # once.
       def close
         @own_processes&.abandon(FORCE_SECONDS) unless @lifecycle.stopped?
-        @process_setup&.orphan_reaper&.reap_all
+        reap_orphans
         if @node_pool
           events.publish(:swarm_stopped, exit_code: code, duration: (OS.now - started_at).round(3))
         end
         @observers.each_guarded(&:on_close)
         @resources&.leave
         @process_setup&.release
+      end
+
+      def reap_orphans
+        @process_setup&.orphan_reaper&.reap_all&.each do |pid|
+          events.publish(:orphan_left, level: :warn, pid:,
+                                       error: "it belongs to another user, and can't be ended")
+        end
       end
 
       # Closes the supervisor's resources in a fork of this process: a mold, or a child that the

@@ -29,6 +29,26 @@ class BootQueueTest < Skep::TestCase
     loop.close
   end
 
+  test "without room on the page a launch has failed, and no descriptor is left open" do
+    loop = Skep::OS::EventLoop.new
+    events, failed = Skep::Swarm::Runtime::EventBus.new, []
+    events.subscribe(:launch_failed) { |event| failed << [event.subject, event.facts[:error]] }
+    full = Skep::Swarm::Nodes::NodeTable.new(0)
+    config = Skep::Swarm::Definition::Config.new("a", {})
+    boots = Skep::Swarm::Nodes::BootQueue.new(config, loop:, events:, page: nil, layout: nil,
+                                                      node_table: full, suspects: nil, connect: nil)
+    slot = Skep::Swarm::Nodes::Slot.new(0, 0)
+    boots.mold = :mold
+    GC.disable # it would close what is left open
+    before = Dir.children("/proc/self/fd").size
+    boots.enqueue(slot)
+    assert_equal [[slot, "the page has no room for another node"]], failed
+    assert_equal before, Dir.children("/proc/self/fd").size
+  ensure
+    GC.enable
+    loop.close
+  end
+
   private
 
   def boots(loop)

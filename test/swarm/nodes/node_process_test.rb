@@ -27,6 +27,18 @@ class NodeProcessTest < Skep::TestCase
     assert_equal ["quiet"], @sent
   end
 
+  test "timers that have run aren't kept until its end, however many there are" do
+    loop = Skep::OS::EventLoop.new
+    100.times do
+      @node.watches << loop.after(0) { nil }
+      loop.turn
+    end
+    @node.watches << (waiting = loop.after(60) { flunk })
+    assert_equal [waiting], @node.watches
+  ensure
+    loop.close
+  end
+
   test "a node whose quiet ends is ready, also if it was still booting" do
     %i[quiet end_quiet].each { |step| @node.public_send(step) }
     @node.forked(1, nil)

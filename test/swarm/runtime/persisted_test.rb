@@ -42,13 +42,13 @@ class PersistedTest < Skep::TestCase
   end
 
   test "NodeTable keeps which page indexes are free, and which were never used" do
+    node = Struct.new(:page_index, :pid)
     node_table = Swarm::Nodes::NodeTable.new(8)
-    nodes = Array.new(3) { node_table.add { |page_index| Struct.new(:page_index).new(page_index) } }
+    nodes = Array.new(3) { node_table.add { |page_index| node.new(page_index, 42) } }
     node_table.remove(nodes[1])
     restored = Swarm::Nodes::NodeTable.new(8).restore(reloaded(node_table.dump))
     [nodes[0], nodes[2]].each { |node| restored.put(node) }
     assert_same_facts node_table, restored
-    node = Struct.new(:page_index)
     added = Array.new(2) { restored.add { |page_index| node.new(page_index) } }
     assert_equal [1, 3], added.map(&:page_index)
   end

@@ -4,6 +4,29 @@ require "test_helper"
 require "skep/swarm"
 
 class OrphanReaperTest < Skep::TestCase
+  # As a setuid program that a node has left behind, under a supervisor that isn't root.
+  test "an orphan that belongs to another user is left, and the others are reaped" do
+    skip "only root can have processes of two users" unless Process.uid.zero?
+
+    out, err, = run_program(<<~'RUBY')
+      require "skep/swarm"
+      reader, writer = IO.pipe
+      foreign = fork { [writer.close, reader.read] }
+      Process::UID.change_privilege(65_534)
+      own = fork { [writer.close, reader.read] }
+      reaper = Skep::Swarm::Supervisor::OrphanReaper.new(program: false, ours: -> { [] })
+      began = Skep::OS.now
+      puts "left the other user's" if reaper.reap_all == [foreign]
+      begin
+        Process.wait(own)
+      rescue Errno::ECHILD
+        puts "reaped its own"
+      end
+      puts "waited" if Skep::OS.now - began > 4
+    RUBY
+    assert_equal ["left the other user's\nreaped its own\n", ""], [out, err]
+  end
+
   # In a program that became a supervisor, the reaper touches only members of a node's group.
   test "reaps what a long-lived node leaves behind, even after twenty thousand other leaders" do
     out, = run_program(<<~'RUBY')

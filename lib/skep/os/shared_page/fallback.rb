@@ -55,7 +55,7 @@ module Skep
         # Returns the last complete blob, as UTF-8; nil before the first and after #clear.
         def read(cell)
           place = place(cell, 0)
-          Kernel.loop do
+          TRIES.times do
             sequence = fetch(place)
             return if sequence.zero?
 
@@ -64,6 +64,7 @@ module Skep
 
             return length > BLOB ? nil : bytes.byteslice(0, length).force_encoding(Encoding::UTF_8)
           end
+          nil # it is written all the time
         end
 
         # Removes the blob and the beat and zeroes all words but the sequence, for the next writer.

@@ -119,7 +119,7 @@ module Skep
           @killed = true
           @kill_reason ||= reason
           @pidfd.signal(:KILL)
-        rescue Errno::ESRCH # it has ended already
+        rescue Errno::ESRCH, Errno::EPERM # it has ended; or it runs a setuid program
           nil
         end
 

@@ -112,7 +112,7 @@ module Skep
           node.boot_timer = @loop.deadline(@config.boot_timeout) { overdue(node) }
           request.slot.launch(node)
           node.mold.fork(node, socket, suspects: @suspects.to_plain)
-        rescue SystemCallError => e # no descriptor for its channel, or no room on the page
+        rescue SystemCallError, NodeTable::Full => e # no descriptor for its channel, no room
           [channel, socket].compact.each(&:close)
           @events.announce(:launch_failed, request.slot, error: e.message)
         end

@@ -129,7 +129,7 @@ module Skep
         # Ends a process whose node was given up while it was being forked.
         def kill_unwanted(pidfd)
           pidfd&.signal(:KILL)
-        rescue Errno::ESRCH # it has exited on its own
+        rescue Errno::ESRCH, Errno::EPERM # it has exited on its own; or it runs a setuid program
           nil
         ensure
           pidfd&.close

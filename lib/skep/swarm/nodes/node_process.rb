@@ -233,7 +233,7 @@ module Skep
 
           expect_exit if signal == :KILL
           @pidfd&.signal(signal)
-        rescue Errno::ESRCH # it exited on its own first
+        rescue Errno::ESRCH, Errno::EPERM # it exited first; or it runs a setuid program
           nil
         end
 
@@ -271,6 +271,10 @@ module Skep
       #   node_table[node.page_index]   # => node
       #   node_table.remove(node)       # frees its index
       #
+      # The process of a node whose mold died before it reported the fork may exist, unknown to the
+      # supervisor, until `orphan_timeout`, and write to its cells. Until then no other node gets
+      # its index, as long as there are others.
+      #
       # There are more indices than slots: during a replacement a slot has two processes. Indices
       # that were never used take no memory of the page.
       class NodeTable
@@ -278,9 +282,9 @@ module Skep
 
         KEPT = %i[next free].freeze
 
-        # No index is free. It is reported like a fork that the system refuses (EAGAIN).
-        class Full < SystemCallError
-          def initialize = super("the page has no room for another node", Errno::EAGAIN::Errno)
+        # No index is free. It is reported like a fork that the system refuses.
+        class Full < StandardError
+          def initialize = super("the page has no room for another node")
         end
 
         LEAST = 1_024
@@ -291,12 +295,18 @@ module Skep
 
         attr_reader :capacity
 
-        def initialize(capacity)
+        # quarantine: seconds until the index of a node is free whose fork was never reported.
+        def initialize(capacity, quarantine: 0.0)
           @capacity = capacity
+          @quarantine = quarantine
           @nodes = {}
           @next = 0
           @free = []
+          @unreported = [] # [index, since]
         end
+
+        # The next program may use all of them.
+        def dump = { **super, "free" => @free + @unreported.map(&:first) }
 
         def nodes = @nodes.values
         def [](page_index) = @nodes[page_index]
@@ -310,6 +320,7 @@ module Skep
         def work? = @nodes.any? { |_, node| !node.helper? }
 
         def add
+          release_unreported
           page_index = @free.shift || unused
           @nodes[page_index] = yield page_index
         end
@@ -318,15 +329,24 @@ module Skep
         def put(node) = @nodes[node.page_index] = node
 
         def remove(node)
-          @free << node.page_index if @nodes.delete(node.page_index)
+          return unless @nodes.delete(node.page_index)
+
+          node.pid ? @free << node.page_index : @unreported << [node.page_index, OS.now]
         end
 
         private
 
-        def unused
-          raise Full if @next == @capacity
+        def release_unreported(now = OS.now)
+          while @unreported.any? && @unreported.first.last + @quarantine <= now
+            @free << @unreported.shift.first
+          end
+        end
 
-          (@next += 1) - 1
+        def unused
+          return (@next += 1) - 1 if @next < @capacity
+
+          index, = @unreported.shift
+          index or raise Full
         end
       end
     end

@@ -38,6 +38,7 @@ module Skep
         def after(slot, node)
           return @boots.later(slot, delay(slot, HELPER_RETRY)) if slot.helper? || slot.spare?
           return postpone(slot, node, delay(slot, REFUSED_RETRY)) if refused?(node)
+          return @boots.later(slot, delay(slot, 0.0)) unless node.exit_status # it is a mold now
 
           case (decision = @policy.decide(exited(slot), OS.now))
           when :done then done(slot, node)

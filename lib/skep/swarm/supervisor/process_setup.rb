@@ -128,7 +128,8 @@ module Skep
       #
       #   orphan_reaper = OrphanReaper.new(program: false, ours: -> { pids })
       #   orphan_reaper.reap     # reaps those that have ended; kills those whose node or mold has
-      #   orphan_reaper.reap_all # at the very end: those still there are killed and reaped
+      #   orphan_reaper.reap_all # at the very end: those still there are killed and reaped; returns
+      #                          # the pids that this user may not end
       #
       # A node's process group is ended with it (OS::Pidfd#kill_leftover_group). A process that has
       # left the group, as daemons do, is recognized by its environment. One that never executed a
@@ -164,14 +165,18 @@ module Skep
           nil
         end
 
-        # Ends and reaps all orphans, also those that it inherits meanwhile.
+        # Ends and reaps all orphans, also those that it inherits meanwhile. Returns the pids of
+        # those that it may not end: a node's setuid program, such as sudo, is another user's.
         def reap_all
           deadline = OS.now + SWEEP_SECONDS
-          while OS.now < deadline && (left = foreign).any?
+          refused = []
+          while OS.now < deadline && (left = foreign - refused).any?
             left.each do |pid|
-              finish(pid) { |pidfd| pidfd.wait(timeout: [deadline - OS.now, 0].max) }
+              finish(pid) { |pidfd| pidfd.wait(timeout: [deadline - OS.now, 0].max) } ||
+                refused << pid
             end
           end
+          refused
         end
 
         private
@@ -183,12 +188,16 @@ module Skep
           @groups.delete(gone) if gone
         end
 
+        # Returns false if this user may not end it.
         def finish(pid)
           pidfd = OS::Pidfd.open(pid)
           end_one(pidfd)
           yield pidfd if block_given?
+          true
         rescue Errno::ESRCH, Errno::ECHILD # ended and reaped meanwhile
-          nil
+          true
+        rescue Errno::EPERM
+          false
         ensure
           pidfd&.close
         end
