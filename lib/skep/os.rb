@@ -19,6 +19,9 @@ module Skep
     # Returns monotonic seconds: the clock of each `now` and `deadline` in skep.
     def self.now = @machine.now
 
+    # Returns the same with the seconds in which the host was suspended: for what happens elsewhere.
+    def self.now_with_suspends = @machine.now_with_suspends
+
     # What skep runs on. Returns another machine only within #run_on.
     def self.machine = @machine
 

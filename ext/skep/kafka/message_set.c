@@ -150,13 +150,14 @@ struct skep_ownership_check {
     int64_t at;      /* when it was checked last */
 };
 
+/* The clock goes on while the host is suspended, as the group's session does. */
 static int64_t
 skep_ownership_now(void)
 {
     struct timespec now;
 
-#ifdef CLOCK_MONOTONIC_COARSE
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+#ifdef CLOCK_BOOTTIME
+    clock_gettime(CLOCK_BOOTTIME, &now);
 #else
     clock_gettime(CLOCK_MONOTONIC, &now);
 #endif

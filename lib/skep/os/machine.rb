@@ -16,6 +16,14 @@ module Skep
       # Monotonic seconds.
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
+      # Monotonic seconds, with those in which the host was suspended. (Where Ruby has no such
+      # clock, as on macOS, the monotonic one continues in a suspend.)
+      def now_with_suspends = Process.clock_gettime(SUSPEND_AWARE)
+
+      SUSPEND_AWARE =
+        defined?(Process::CLOCK_BOOTTIME) ? Process::CLOCK_BOOTTIME : Process::CLOCK_MONOTONIC
+      private_constant :SUSPEND_AWARE
+
       # What an event loop waits with.
       def poller = EventLoop::Poller.new
 

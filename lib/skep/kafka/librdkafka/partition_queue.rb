@@ -176,7 +176,7 @@ module Skep
 
         private
 
-        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+        def now = (OS.now_with_suspends * 1e9).to_i
 
         def ended?(ownership, pause, first)
           return true if pause > ownership.limit && !ownership.confirmed?

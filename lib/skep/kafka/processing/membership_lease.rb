@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 # Says whether this process may have lost its partitions without noticing: for half of the
-# session timeout it was stopped (SIGSTOP, a debugger, a frozen container), its event loop
-# didn't run, or no broker answered. Another member may process the same messages then, or
-# will soon.
+# session timeout it was stopped (SIGSTOP, a debugger, a frozen container, a suspended host), its
+# event loop didn't run, or no broker answered. Another member may process the same messages then,
+# or will soon.
 #
 #   lease = MembershipLease.new(22.5)
 #   lease.renew           # the event loop runs; has no effect after too long a gap
@@ -17,7 +17,8 @@ module Skep
       class MembershipLease
         attr_reader :limit # seconds
 
-        def initialize(limit, clock: OS.method(:now))
+        # clock: the session goes on while this host is suspended.
+        def initialize(limit, clock: OS.method(:now_with_suspends))
           @limit, @clock = limit, clock
           confirm
         end
