@@ -15,7 +15,8 @@ module Skep
     module Admin
       class AdminClient
         PAUSE = 0.2 # seconds before a request is repeated
-        private_constant :PAUSE
+        CLOSE_SECONDS = 1.0
+        private_constant :PAUSE, :CLOSE_SECONDS
 
         def initialize(group, settings, seconds:)
           @group = group
@@ -47,11 +48,15 @@ module Skep
           end
         end
 
-        # A request without an answer would delay the client's end, so that client is abandoned: the
-        # process should exit soon.
+        # A request without an answer may delay the client's end: then a thread waits for it. The
+        # client isn't abandoned, as a process that runs for long would keep its threads and
+        # connections.
         def close
           @answers&.close
-          @awaiting ? @client.abandon : @client&.close
+          return @client&.close unless @awaiting
+
+          closing = Threads::Background.new("kafka.close", drain: 0) { @client.close }
+          closing.close(timeout: CLOSE_SECONDS)
         end
 
         def inspect = "#<Skep::Kafka::Admin::AdminClient #{@settings.brokers}>"
