@@ -139,6 +139,51 @@ module Skep
         end
       end
 
+      test "writes timestamps before 1970, and takes nothing else than a Time or milliseconds" do
+        [-5_000, Time.at(-5)].each do |timestamp|
+          producer.produce_sync("orders", "old", partition: 0, timestamp:)
+        end
+        assert_equal [Time.at(-5)] * 2, read(2).map(&:timestamp)
+        ["x", 1.5, 2**70].each do |timestamp|
+          [producer, Skep::Kafka::Testing.node.producer].each do |one|
+            error = assert_raises(ArgumentError) { one.produce("orders", "v", timestamp:) }
+            assert_match(/\Atimestamp must be a Time, or milliseconds since 1970 \(got /,
+                         error.message)
+          end
+        end
+      end
+
+      test "produce gives up waiting for room once its node is stopping" do
+        @node.define_singleton_method(:time_left) { 1.0 if stopping? }
+        producer("queue.buffering.max.messages" => 10)
+        @broker.down!
+        10.times { |n| producer.produce("orders", n.to_s) }
+        @node.stop!
+        error = assert_raises(DeliveryFailed) { producer.produce("orders", "one more") }
+        assert_match(/buffer is full, and the node is stopping/, error.message)
+      ensure
+        @broker.up!
+      end
+
+      test "can be closed in a signal handler" do
+        program = <<~RUBY
+          require "skep/kafka"
+          producer = Skep::Kafka::Producer.new({ "bootstrap.servers": ARGV.first, "linger.ms": 60_000 })
+          producer.produce("orders", "the last", partition: 0)
+          trap("USR1") { producer.close && print(producer.closed?, producer.delivered) }
+          Process.kill("USR1", Process.pid)
+        RUBY
+        out, err, status = run_program(program, [@broker.bootstrap_servers], gems: true)
+        assert_equal ["true1", "", true], [out, err, status.success?]
+      end
+
+      test "keeps the handles of so many topics, and writes to others, too" do
+        client = producer.__client
+        1_200.times { |number| assert_equal 0, client.put("topic.#{number}", "k", "v") }
+        assert_equal 1_000, client.instance_variable_get(:@topics).size
+        assert_equal ["orders", 1, 0], producer.produce_sync("orders", "v", partition: 1).to_a
+      end
+
       test "writes an array as a repeated header" do
         headers = { a: %w[1 2], "b" => ["3"], "c" => [], "d" => ["4", nil, "5"], "e" => nil }
         producer.produce_sync("orders", "v", headers:)

@@ -21,7 +21,7 @@ module Skep
       attr_reader :payload # binary; nil: a tombstone
       # By name; the values of a repeated name are an Array, in their order.
       attr_reader :headers
-      attr_reader :milliseconds # the timestamp since 1970, -1 where there is none
+      attr_reader :milliseconds # the timestamp since 1970, -1 where there is none, below: before
 
       def initialize(topic, partition, offset, key, payload, milliseconds, headers)
         @topic = topic
@@ -34,7 +34,7 @@ module Skep
 
       # Returns when it was created, or appended (the topic's message.timestamp.type says which);
       # nil if the broker has no timestamp.
-      def timestamp = milliseconds.negative? ? nil : Time.at(0, milliseconds, :millisecond)
+      def timestamp = milliseconds == -1 ? nil : Time.at(0, milliseconds, :millisecond)
 
       # Returns what the source's `deserializer` made of the payload, nil for a tombstone; without a
       # deserializer, the payload.

@@ -24,8 +24,9 @@ module Skep
       module ProduceMethods
         TOPIC = /\A[^\0]{1,249}\z/ # the brokers check the characters
         PARTITIONS = (..(2**31) - 1)
+        TIMESTAMPS = (-(2**63)..(2**63) - 1) # milliseconds
         SERIALIZERS = { json: ->(value, _headers) { JSON.generate(value) } }.freeze
-        private_constant :TOPIC, :PARTITIONS, :SERIALIZERS
+        private_constant :TOPIC, :PARTITIONS, :TIMESTAMPS, :SERIALIZERS
 
         # Returns the callable for `serializer:`, nil for nil.
         def self.serializer(given)
@@ -46,6 +47,16 @@ module Skep
           return if partition.nil? || (partition.is_a?(Integer) && PARTITIONS.cover?(partition))
 
           reject("partition", partition, "a partition's number")
+        end
+
+        # Returns the milliseconds of a Time, or of an Integer that has them.
+        def self.milliseconds(time)
+          return if time.nil?
+
+          milliseconds = time.is_a?(Time) ? (time.to_r * 1000).floor : time
+          return milliseconds if milliseconds.is_a?(Integer) && TIMESTAMPS.cover?(milliseconds)
+
+          reject("timestamp", time, "a Time, or milliseconds since 1970")
         end
 
         def self.check_headers(headers)
@@ -75,7 +86,8 @@ module Skep
         # payload: a String or nil; with a serializer, what that takes. headers: names and values. A
         # value is a String, nil, or an Array of those, which is written as a repeated header; in a
         # span of OpenTelemetry, its `traceparent` is added. partition: its number, chosen by the
-        # key otherwise; timestamp: a Time, or milliseconds since 1970.
+        # key otherwise; timestamp: a Time, or milliseconds since 1970 (of which librdkafka takes 0
+        # for now, and brokers -1 for none).
         def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
           headers = Metrics::Tracing.inject(headers)
           __produce(topic, serialize(payload, headers), key:, headers:, partition:, timestamp:)
@@ -105,9 +117,11 @@ module Skep
       FULL_SECONDS = 1.0
       PURGE_SECONDS = 1.0
       CLOSE_SECONDS = 30
+      STOP_SECONDS = 10.0 # that a producer of a stopping node waits for room
       CLOSED = "the producer is closed"
+      NO_ROOM = "the producer's buffer is full, and the node is stopping"
       private_constant :DEFAULTS, :SHORT_LINGER, :FULL_SECONDS, :PURGE_SECONDS, :CLOSE_SECONDS,
-                       :CLOSED
+                       :STOP_SECONDS, :CLOSED, :NO_ROOM
 
       class << self
         # A producer that is part of a node, whose event loop reports unreachable brokers.
@@ -128,6 +142,7 @@ module Skep
       # ConfigurationError for invalid settings.
       def initialize(kafka, node: nil, serializer: nil)
         @serializer = ProduceMethods.serializer(serializer)
+        @node = node if node.respond_to?(:stopping?)
         config = Config::ClientConfig.new(kafka)
         raise ConfigurationError.new(sentences: config.errors) if config.errors.any?
 
@@ -143,7 +158,7 @@ module Skep
         ProduceMethods.check(topic.to_s, payload, key, partition, headers)
         handle = DeliveryHandle.new(topic.to_s, @in_flight, claimed:)
         enqueue(handle, payload, node, key:, headers:, partition:,
-                                        timestamp: milliseconds(timestamp))
+                                        timestamp: ProduceMethods.milliseconds(timestamp))
       end
 
       def __client = @client
@@ -162,6 +177,8 @@ module Skep
         return unless own_process?
 
         @closing.synchronize { finish(timeout) unless @wake.closed? }
+      rescue ThreadError # in a signal handler, where Ruby lets no thread wait for a lock
+        Thread.new { close(timeout:) }.join(timeout + PURGE_SECONDS)
       end
 
       def delivered = @in_flight.delivered # since the producer was made
@@ -196,10 +213,6 @@ module Skep
       def own_process? = @generation == OS::Generation.count
       def check_process = own_process? || raise(ForkedProducer)
 
-      def milliseconds(time)
-        time.is_a?(Time) ? (time.to_r * 1000).floor : time
-      end
-
       def enqueue(handle, payload, node, key: nil, **more)
         Kernel.loop do
           code = @in_flight.add(handle) do |tag|
@@ -208,8 +221,18 @@ module Skep
           return handle if code&.zero?
           raise refusal(handle.topic, code) unless code == Librdkafka::ErrorCode::QUEUE_FULL
 
+          check_stop(node, handle.topic)
           node ? node.busy(for: FULL_SECONDS * 5) { await_room } : await_room
         end
+      end
+
+      # A stopping node doesn't wait for room for ever.
+      def check_stop(node, topic)
+        node ||= @node
+        return unless node&.stopping?
+
+        @stop_at ||= OS.now + [STOP_SECONDS, (node.time_left || STOP_SECONDS) / 2].min
+        raise DeliveryFailed.new(topic:, cause: NO_ROOM) if OS.now >= @stop_at
       end
 
       def await_room

@@ -49,7 +49,7 @@ module Skep
 
         def write(topic, message, headers)
           handle = producer.__produce(topic, message.payload, key: message.key, headers:,
-                                                              claimed: true)
+                                                              claimed: true, node: @node)
           await(handle)
           return if handle.report
 

@@ -18,8 +18,9 @@ module Skep
         # rd_kafka_vu_t: a type (rd_kafka_vtype_t) and 64 bytes of union.
         VU = "lx4q%d"
         VU_BYTES = 72
+        TOPICS = 1_000 # whose handles are kept, as a handle may be in use by any thread
         TOPIC, PARTITION, VALUE, KEY, TAG, FLAGS, TIMESTAMP, HEADERS = 1, 3, 4, 5, 6, 7, 8, 10
-        private_constant :ANY_PARTITION, :COPY, :EVERYTHING, :VU, :VU_BYTES
+        private_constant :ANY_PARTITION, :COPY, :EVERYTHING, :VU, :VU_BYTES, :TOPICS
         private_constant :TOPIC, :PARTITION, :VALUE, :KEY, :TAG, :FLAGS, :TIMESTAMP, :HEADERS
 
         def initialize(settings)
@@ -32,7 +33,10 @@ module Skep
         # tag: the delivery report has it. The arguments must be checked before.
         def put(topic, key, payload, headers: nil, partition: nil, timestamp: nil, tag: 0)
           partition ||= ANY_PARTITION
-          return put_plain(topic, key, payload, partition, tag) unless headers || timestamp
+          unless headers || timestamp
+            topic_handle = topic_handle(topic)
+            return put_plain(topic_handle, key, payload, partition, tag) if topic_handle
+          end
 
           values = [[PARTITION, partition], [FLAGS, COPY], [TAG, tag]]
           values << [TIMESTAMP, timestamp] if timestamp
@@ -60,11 +64,17 @@ module Skep
 
         private
 
-        # Faster: for a message without headers and timestamp.
-        def put_plain(topic, key, payload, partition, tag)
-          topic_handle = @topics[topic] || @topics_lock.synchronize do
-            @topics[topic] ||= Bindings.topic_new(handle, topic, nil)
+        # Returns nil for the topics after the first TOPICS.
+        def topic_handle(topic)
+          @topics[topic] || @topics_lock.synchronize do
+            next @topics[topic] if @topics.key?(topic) || @topics.size >= TOPICS
+
+            @topics[topic] = Bindings.topic_new(handle, topic, nil)
           end
+        end
+
+        # Faster: for a message without headers and timestamp.
+        def put_plain(topic_handle, key, payload, partition, tag)
           result = Bindings.produce(topic_handle, partition, COPY,
                                                 payload, payload.to_s.bytesize,
                                                 key, key.to_s.bytesize, tag)
