@@ -60,7 +60,22 @@ module Skep
         all = Array.new(250) { |number| ["orders", number, 5] }
         assert_equal INVALID_COMMIT_OFFSET_SIZE, consumer.commit(all, 10)
         found = consumer.committed_with_metadata(all.map { |entry| entry.first(2) }, 10)
-        assert_equal (100...250).to_a, found.keys.map(&:last)
+        assert_equal (100...250).to_a, found.compact.keys.map(&:last)
+      end
+
+      test "tells a partition without a committed offset from one with an error" do
+        broker(orders: 2)
+        consumer.commit([["orders", 0, 5]], 10)
+        found = consumer.committed([["orders", 0], ["orders", 1], ["orders", 99]], 10)
+        assert_equal({ ["orders", 0] => 5, ["orders", 1] => nil }, found)
+      end
+
+      test "finds the first message for a time before 1970" do
+        broker(orders: 1)
+        feed("orders", [["k", "a", 0], ["k", "b", 0]])
+        [-5, Rational(-1, 1000), Rational(-2, 1000)].each do |seconds|
+          assert_equal 0, consumer.find(["orders", 0], Time.at(seconds), 10), seconds
+        end
       end
 
       test "seek raises if librdkafka rejects the seek of a partition" do

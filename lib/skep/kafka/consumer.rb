@@ -113,12 +113,18 @@ module Skep
 
       # Commits these offsets, with leader epochs and metadata where they are given, and waits for
       # the answer. Returns an error code; 0 is success.
-      def commit(offsets, seconds)
-        deadline = OS.now + seconds
-        codes = offsets.each_slice(REQUEST_PARTITIONS).map do |some|
-          commit_some(some, [deadline - OS.now, 0].max)
+      def commit(offsets, seconds) = begin_commit(offsets).wait(seconds)
+
+      # The same without waiting. Returns a PendingCommit, whose `wait` has to be called.
+      #
+      # Call it under the scheduler's lock (Scheduler#certain) while partitions may seek: a commit
+      # whose request goes out after that of a seek would take the group's offset back.
+      def begin_commit(offsets)
+        requests = offsets.each_slice(REQUEST_PARTITIONS).map do |some|
+          answers = queue
+          [some, answers, request_commit(some, answers)]
         end
-        codes.find(&:nonzero?) || 0
+        PendingCommit.new(self, requests)
       end
 
       # Before an unassignment, when nothing more is done: librdkafka commits stored offsets then,
@@ -193,21 +199,6 @@ module Skep
 
       private
 
-      def commit_some(offsets, seconds)
-        answers = queue
-        code = request_commit(offsets, answers)
-        return code unless code.zero?
-
-        refused = false
-        code = answers.wait(seconds) do |event|
-          refused = forgo_metadata(event)
-          event.code
-        end
-        refused ? commit_some(offsets, seconds) : code || Librdkafka::ErrorCode::TIMED_OUT
-      ensure
-        answers&.close
-      end
-
       def request_commit(offsets, answers)
         offsets = offsets.map { |entry| entry.first(4) } if @without_metadata
         Librdkafka::TopicPartitionList.make(offsets) do |list|
@@ -238,6 +229,46 @@ module Skep
       end
 
       def cooperative? = Librdkafka::Bindings.rebalance_protocol(handle) == "COOPERATIVE"
+
+      # A commit whose requests were sent.
+      #
+      #   pending = consumer.begin_commit([["orders", 3, 42]])
+      #   pending.wait(5.0)    # => an error code; 0 is success
+      class PendingCommit
+        # requests: [offsets, queue of the answer, error code of the request].
+        def initialize(consumer, requests)
+          @consumer, @requests = consumer, requests
+        end
+
+        # Waits for the answers, up to so many seconds. Call it once.
+        def wait(seconds)
+          deadline = OS.now + seconds
+          codes = @requests.map do |offsets, answers, code|
+            next code unless code.zero?
+
+            answer(offsets, answers, deadline)
+          end
+          codes.find(&:nonzero?) || 0
+        ensure
+          @requests.each { |_, answers| answers.close }
+        end
+
+        def inspect = "#<Skep::Kafka::Consumer::PendingCommit requests=#{@requests.size}>"
+
+        private
+
+        # (A broker that refuses metadata does so once in a client's life.)
+        def answer(offsets, answers, deadline)
+          refused = false
+          code = answers.wait([deadline - OS.now, 0].max) do |event|
+            refused = @consumer.forgo_metadata(event)
+            event.code
+          end
+          return @consumer.commit(offsets, [deadline - OS.now, 0].max) if refused
+
+          code || Librdkafka::ErrorCode::TIMED_OUT
+        end
+      end
 
       # How long a broker may hold a fetch request for which it has no data (fetch.wait.max.ms): 500
       # ms, librdkafka's default, but 10 ms while a partition with a backlog is read faster than

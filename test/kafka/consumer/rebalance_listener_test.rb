@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "kafka/support/kafka_case"
+require "skep/kafka/testing"
 
 module Skep
   module Kafka
@@ -31,6 +32,7 @@ module Skep
 
       def teardown
         [@broker_outage, @consumer].compact.each(&:close)
+        @metrics&.clear
         @scheduler&.clear
         @node&.close
         super
@@ -56,7 +58,42 @@ module Skep
         assert_equal([{ "orders" => [0] }], recreated.map { |facts| facts[:partitions] })
       end
 
+      test "commits the offset of a partition for which the group's answer is an error" do
+        done = [["orders", 99, 5, 0]] # an unknown partition
+        @listener.acknowledge([["orders", 99, 3, 0]])
+        assert_equal done, @listener.last_offsets(done)
+        assert_empty recreated
+      end
+
+      test "knows nothing of a partition after its assignment" do
+        keys = [["orders", 0], ["orders", 1]]
+        @listener.acknowledge(keys.map { |key| [*key, 3, 0] })
+        reporting(@node).send(:report_rebalance, "revoked", keys)
+        assert_empty @listener.instance_variable_get(:@acknowledged)
+        assert_equal DONE, @listener.last_offsets(DONE) # it asks for the group's offset no more
+        assert_empty recreated
+      end
+
+      test "reports a rebalance of more partitions than an event has room for" do
+        keys = Array.new(12_000) { |number| ["#{"x" * 240}#{number}", 0] }
+        node = Testing.node
+        reporting(node).send(:report_rebalance, "lost", keys)
+        facts = node.events_named(:kafka_rebalance).first
+        assert_equal [2_000, 10_000], [facts[:partitions].size, facts[:partitions_left_out]]
+      end
+
       private
+
+      # Returns the listener, which reports to this node.
+      def reporting(node)
+        @metrics = Metrics::ConsumerMetrics.new(node:, scheduler: @scheduler, consumer: @consumer,
+                                               group: "readers")
+        report = Metrics::EventReporter.new(node, Config::ClientConfig.new({}))
+        { "@metrics": @metrics, "@node": node, "@report": report }.each do |name, value|
+          @listener.instance_variable_set(name, value)
+        end
+        @listener
+      end
 
       def recreated
         @events.filter_map { |name, facts| facts if name == "kafka_topic_recreated" }

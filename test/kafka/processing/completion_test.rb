@@ -56,6 +56,29 @@ module Skep
         end
       end
 
+      # A consumer whose commits go out while no partition can begin a seek, or not.
+      OrderedConsumer = Struct.new(:scheduler, :ordered) do
+        def wait(_seconds) = 0
+        def begin_commit(offsets) = commit(offsets, nil) && self
+
+        def commit(_offsets, _seconds)
+          self.ordered = scheduler.instance_variable_get(:@lock).owned?
+          0
+        end
+      end
+      private_constant :OrderedConsumer
+
+      test "a commit around a suspect goes out before that of a seek which begins after it" do
+        node = fake_node
+        set_up(node, Fakes::Outputs.new(false, true))
+        consumer = OrderedConsumer.new(@scheduler)
+        Processing::Completion.new(node:, outputs: @outputs, poison: nil, report: @report,
+                                   consumer:, scheduler: @scheduler, metrics: @metrics).commit
+        assert consumer.ordered
+      ensure
+        node&.close
+      end
+
       private
 
       def finish(atomic:, answer: true, batch: nil)

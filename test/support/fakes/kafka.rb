@@ -3,7 +3,8 @@
 module Fakes
   # Records the facts of a source.
   WorkRecorder = Struct.new(:given) do
-    def work=(facts)
+    def __report_work(facts, list:)
+      facts.fetch(list)
       given << facts
     end
   end
@@ -42,8 +43,10 @@ module Fakes
   BackoffItem = Struct.new(:partition, :retry_at)
   stands_for BackoffItem, "Skep::Kafka::Processing::WorkItem"
 
-  # A scheduler whose partitions' offsets are done.
-  DoneScheduler = Struct.new(:done)
+  # A scheduler whose partitions are done up to these offsets.
+  DoneScheduler = Struct.new(:done) do
+    def positions = done.to_h { |topic, number, offset| [[topic, number], offset] }
+  end
   stands_for DoneScheduler, "Skep::Kafka::Processing::Scheduler"
 
   # Records the flushes of a producer's client.
@@ -122,7 +125,12 @@ module Fakes
 
     def end_of(topic, number) = known[[topic, number]]
     def ends(keys, _) = (asked << [:ends, keys]) && answers.slice(*keys)
-    def committed(keys, _) = (asked << [:committed, keys]) && committed_offsets&.slice(*keys)
+
+    def committed(keys, _)
+      asked << [:committed, keys]
+      committed_offsets && keys.to_h { |key| [key, committed_offsets[key]] }
+    end
+
     def starts(keys, _) = (asked << [:starts, keys]) && keys.to_h { |key| [key, 0] }
   end
   stands_for QueriedConsumer, "Skep::Kafka::Consumer",

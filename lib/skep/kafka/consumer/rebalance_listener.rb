@@ -27,8 +27,9 @@ module Skep
         RETRY_SECONDS = 0.25
         COMMITTED_SECONDS = 2.0
         LAST_SECONDS = 1.0
+        LISTED = 2_000 # partitions that an event lists at most
         private_constant :QUICK_SECONDS, :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS,
-                         :COMMITTED_SECONDS, :LAST_SECONDS
+                         :COMMITTED_SECONDS, :LAST_SECONDS, :LISTED
 
         def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
                        broker_outage:, leave_policy:, fetch_errors:)
@@ -36,8 +37,8 @@ module Skep
           @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
           @broker_outage, @leave_policy = broker_outage, leave_policy
           @fetch_errors = fetch_errors
-          @acknowledged = {} # partitions of which the group has an offset
-          @gone = [] # partitions of which it has none any more
+          @acknowledged = {} # assigned partitions of which the group has an offset
+          @gone = {} # those of which it has none any more
           @callbacks = AssignmentCallbacks.for(options, node, report)
           @last_id = 0
           @pause = Threads::Inbox.new # stays empty: only its timeout is used
@@ -149,8 +150,13 @@ module Skep
         # Commits what is done of the assigned partitions, before new ones come and after an outage.
         # Returns true if an offset was committed: the group knows this member then.
         def commit
-          done = @scheduler.certain
-          done.any? && report_commit(commit_while_away(done)) && !@consumer.lost?
+          any = false
+          code = commit_while_away do
+            pending = nil
+            any = @scheduler.certain { |done| pending = @consumer.begin_commit(done) }.any?
+            pending
+          end
+          any && report_commit(code) && !@consumer.lost?
         end
 
         # Waits for the answer until the deadline, but a second at least.
@@ -189,14 +195,20 @@ module Skep
           end
         end
 
-        # Asks again while the group's coordinator doesn't answer: without its metadata all beyond
-        # the offset is processed again. librdkafka reads nothing before that answer either.
+        # Asks again while the group's coordinator doesn't answer, and for a short while if it
+        # answers an error for a partition: without its metadata all beyond the offset is processed
+        # again. librdkafka reads nothing before that answer either.
         def committed_with_metadata(keys)
-          deadline = OS.now + [@lease.limit / 2, COMMITTED_SECONDS].max
+          began = OS.now
+          deadline = began + [@lease.limit / 2, COMMITTED_SECONDS].max
+          known = {}
           Kernel.loop do
             seconds = (deadline - OS.now).clamp(0.1, COMMITTED_SECONDS)
-            found = @consumer.committed_with_metadata(keys, seconds)
-            return found.to_h if found || OS.now > deadline || @node.stopping? || @consumer.lost?
+            found = @consumer.committed_with_metadata(keys - known.keys, seconds)
+            deadline = [deadline, began + COMMITTED_SECONDS].min if found
+            known.update(found.to_h)
+            return known if known.size == keys.size || OS.now > deadline
+            return known if @node.stopping? || @consumer.lost?
 
             @pause.pop(timeout: RETRY_SECONDS)
           end
@@ -265,15 +277,16 @@ module Skep
         # Commits what is done of partitions that are about to be unassigned.
         def give_up(done, deadline)
           done = last_offsets(done)
-          report_commit(commit_while_away(done, deadline))
+          report_commit(commit_while_away(deadline) { @consumer.begin_commit(done) })
           @consumer.store_metadata(done) unless @options.transactional
         end
 
         # Commits, and tries again while there is no coordinator, until the deadline, or as long as
-        # a stopping node has. Gives up once the membership is lost. Returns the error code.
-        def commit_while_away(done, deadline = OS.now + COMMIT_SECONDS)
+        # a stopping node has. Gives up once the membership is lost. Returns the error code. The
+        # block begins each try: it returns a PendingCommit.
+        def commit_while_away(deadline = OS.now + COMMIT_SECONDS)
           Kernel.loop do
-            code = @consumer.commit(done, (deadline - OS.now).clamp(1.0, COMMIT_SECONDS))
+            code = yield.wait((deadline - OS.now).clamp(1.0, COMMIT_SECONDS))
             left = [deadline, *stop_at].min - OS.now
             again = Librdkafka::ErrorCode::UNAVAILABLE.include?(code) && !@consumer.lost?
             return code unless again && left.positive?
@@ -308,8 +321,8 @@ module Skep
         # Without an answer, or after an error, the partitions count as they did before.
         def leave_out_deleted(known)
           seconds = [LAST_SECONDS, *@node.time_left&./(6)].min
-          found = @consumer.committed_with_metadata(known, [seconds, 0].max)
-          gone = found ? known - found.keys : []
+          found = @consumer.committed(known, [seconds, 0].max).to_h
+          gone = found.keys.reject { |key| found[key] }
           leave_out(gone) if gone.any?
         end
 
@@ -319,23 +332,38 @@ module Skep
             @consumer.store(*key, nil)
             @acknowledged.delete(key)
           end
-          @gone |= keys
+          keys.each { |key| @gone[key] = true }
           report_recreated(keys, DELETED, UNREAD)
         end
 
-        def without_gone(done) = done.reject { |entry| @gone.include?(entry.first(2)) }
+        def without_gone(done) = done.reject { |entry| @gone.key?(entry.first(2)) }
 
         def report_recreated(keys, error, hint)
-          partitions = Librdkafka::TopicPartitionList.by_topic(keys)
-          @report.event(:kafka_topic_recreated, level: :error, error:, hint:, partitions:)
+          @report.event(:kafka_topic_recreated, level: :error, error:, hint:,
+                                                **listed(:partitions, keys))
         end
 
         def report_rebalance(change, keys)
-          held = Librdkafka::TopicPartitionList.by_topic(@scheduler.keys)
-          partitions = Librdkafka::TopicPartitionList.by_topic(keys)
-          @metrics.rebalanced(keys, @scheduler.keys)
-          @report.event(:kafka_rebalance, change:, partitions:, held:)
-          @node.assigned!(change == "assigned" || !held.empty?, partitions: held)
+          held = @scheduler.keys
+          forget_all_but(held)
+          @metrics.rebalanced(keys, held)
+          @report.event(:kafka_rebalance, change:, **listed(:partitions, keys),
+                                          **listed(:held, held))
+          @node.assigned!(change == "assigned" || held.any?, **listed(:partitions, held))
+        end
+
+        # What is known of a partition doesn't outlive its assignment.
+        def forget_all_but(held)
+          held = held.to_h { |key| [key, true] }
+          [@acknowledged, @gone].each { |known| known.select! { |key, _| held.key?(key) } }
+        end
+
+        # Facts of an event. One with too many of them would be refused.
+        def listed(name, keys)
+          listed = Librdkafka::TopicPartitionList.by_topic(keys.first(LISTED))
+          return { name => listed } if keys.size <= LISTED
+
+          { name => listed, "#{name}_left_out": keys.size - LISTED }
         end
       end
 

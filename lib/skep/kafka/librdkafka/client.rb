@@ -124,12 +124,13 @@ module Skep
       end
 
       # A consumer's queries for offsets. Partitions are [topic, number]; a Hash leaves out
-      # partitions without an offset. All but `end_of` send requests to the brokers, one to each
+      # partitions for which an error was answered, and of `ends` and `starts` those without an
+      # offset. All but `end_of` send requests to the brokers, one to each
       # broker, and wait up to the given seconds; without a response they return nil.
       #
       #   consumer.end_of("orders", 3)       # => 1234, the high watermark as of the last fetch; nil
       #   consumer.ends(keys, 2.0)           # => { ["orders", 3] => 1250 }, the high watermarks
-      #   consumer.committed(keys, 2.0)      # the group's committed offsets
+      #   consumer.committed(keys, 2.0)      # the group's committed offsets; nil: it has none
       #   consumer.committed_with_metadata(keys, 2.0)   # => { ["orders", 3] => [42, 7, "…"] }, the
       #                                      # same with leader epoch and metadata, or nil for them
       #   consumer.starts(keys, 2.0)         # where a group without a committed offset starts
@@ -150,16 +151,18 @@ module Skep
 
         def ends(keys, seconds) = look_up(:offsets_for_times, keys, END_, seconds)
 
-        def committed(keys, seconds) = look_up(:committed, keys, nil, seconds)
+        def committed(keys, seconds)
+          committed_with_metadata(keys, seconds)&.transform_values { |entry| entry&.first }
+        end
 
         def committed_with_metadata(keys, seconds)
           TopicPartitionList.make(keys) do |list|
             next unless Bindings.committed(handle, list.pointer, (seconds * 1000).to_i).zero?
 
             found = list.to_a.zip(list.epochs, list.metadata)
-            found.select! { |(_, _, offset, code), *| code.zero? && offset >= 0 }
+            found.select! { |(_, _, _, code), *| code.zero? }
             found.to_h do |(topic, number, offset, _), *others|
-              [[topic, number], [offset, *others]]
+              [[topic, number], ([offset, *others] unless offset.negative?)]
             end
           end
         end
@@ -170,9 +173,10 @@ module Skep
         end
 
         # Returns the offset of a place. A Time is the first message of then or later, or the end if
-        # there is none.
+        # there is none. Brokers search for no time before 1970: negative numbers are other places.
         def find(key, place, seconds)
-          where = PLACES.fetch(place) { (place.to_r * 1000).to_i }
+          where = PLACES.fetch(place) { (place.to_r * 1000).ceil }
+          where = BEGINNING if place.is_a?(Time) && where.negative?
           offset = TopicPartitionList.make([[*key, where]]) do |list|
             check(Bindings.offsets_for_times(handle, list.pointer, (seconds * 1000).to_i), SEARCH)
             list.to_a.first.then { |_, _, found, code| check(code, SEARCH) || found }

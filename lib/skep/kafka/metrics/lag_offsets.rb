@@ -133,9 +133,9 @@ module Skep
 
         def request_starts(epochs)
           committed = @consumer.committed(epochs.keys, TIMEOUT) or return
-          rest = epochs.keys - committed.keys
+          rest = committed.keys.reject { |key| committed[key] }
           found = rest.any? ? @consumer.starts(rest, TIMEOUT).to_h : {}
-          committed.merge(found).each do |key, offset|
+          committed.compact.merge(found).each do |key, offset|
             @starts[key] = Start.new(epochs[key], offset)
           end
         end

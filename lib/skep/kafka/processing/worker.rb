@@ -356,10 +356,15 @@ module Skep
 
         # What is committed isn't delivered again, even if the node crashes.
         def commit
-          done = @scheduler.certain
-          return if done == @committed || @outputs.transactional?
+          return if @outputs.transactional?
 
-          code = @node.busy(for: COMMIT_SECONDS + 1) { @consumer.commit(done, COMMIT_SECONDS) }
+          pending = nil
+          done = @scheduler.certain do |all|
+            pending = @consumer.begin_commit(all) unless all == @committed
+          end
+          return unless pending
+
+          code = @node.busy(for: COMMIT_SECONDS + 1) { pending.wait(COMMIT_SECONDS) }
           @committed = done if code.zero?
         end
 
