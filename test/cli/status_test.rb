@@ -22,6 +22,42 @@ class StatusCommandTest < Skep::TestCase
     TEXT
   end
 
+  test "a lag says of which partitions and nodes it isn't known" do
+    held = [partition(0, lag: 40), partition(1, lag: nil)]
+    ended = [partition(1, lag: 5), partition(2, lag: 5), partition(3, lag: 5)]
+    nodes = [node(0, lag: 40, rate: 2.0, partitions: held),
+             { **node(1, lag: 15, rate: 7.0, partitions: ended), "state" => "dead" },
+             { "id" => 2, "task" => 0, "work" => { "done" => 0 } },
+             { "id" => 3, "task" => 1, "work" => { "done" => 0 } },
+             { "id" => "spare 0", "task" => 0, "work" => { "done" => 0 } }]
+    works = [{ "group" => "g" }, { "group" => "other" }]
+    all = Summary.all("nodes" => nodes, "works" => works)
+    assert_operator all.first.to_s, :start_with?,
+                    "group g: lag 40, of 3 partitions and of node 2 unknown, 2.0 messages/s"
+    assert_equal([[0, 0, 40], [1, 0, nil], [2, nil, nil], [3, nil, nil]],
+                 all.first.rows.map { |row| row.values_at(1, 2, 4) })
+
+    only = Summary.all("nodes" => [nodes[1]], "works" => works).first
+    assert_operator only.to_s, :start_with?, "group g: lag -, of 3 partitions unknown, 0.0 mess"
+  end
+
+  test "a node says itself how many of its partitions have no known lag" do
+    left_out = node(0, partitions: [partition(0, lag: 1)])
+    left_out["work"]["lag_unknown"] = 7
+    group, = Summary.all("nodes" => [left_out], "works" => [])
+    assert_operator group.to_s, :start_with?, "group g: lag 0, of 7 partitions unknown"
+  end
+
+  test "the list of swarms marks a lag that leaves partitions out" do
+    lists = [[partition(0, lag: 3)], [partition(0, lag: 3), partition(1, lag: nil)]]
+    lags = lists.map do |partitions|
+      status = { "nodes" => [node(0, lag: 3, partitions:)], "works" => [], "uptime" => 1.0,
+                 "pid" => 7, "state" => "running" }
+      Skep::CLI::SwarmList.new([["billing", status]], Skep::CLI::UI::Ansi.for(StringIO.new)).to_s
+    end
+    assert_equal [false, true], lags.map { |text| text.include?("3+") }
+  end
+
   test "a partition has one row, however many nodes have had it" do
     status = { "nodes" => [node(0, partitions: [partition(1, lag: nil, held: false, messages: 10),
                                                 partition(0, lag: nil)]),

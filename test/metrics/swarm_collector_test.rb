@@ -82,6 +82,19 @@ class SwarmCollectorTest < Skep::TestCase
     assert_equal 1, metrics.keys.grep(/skep_kafka_position/).size
   end
 
+  test "reports no lag of a process that has ended, and how many partitions have no known lag" do
+    row = { "topic" => "orders", "partition" => 3, "held" => true, "lag" => 2 }
+    nodes = [node(0, work: { **kafka(row), "lag_unknown" => 1 }),
+             { **node(1, work: { **kafka({ **row, "partition" => 4 }), "lag_unknown" => 2 }),
+               "state" => "dead" }]
+    metrics = figures(status(nodes:))
+    assert_equal ['skep_kafka_lag{group="billing",topic="orders",partition="3"}'],
+                 metrics.keys.grep(/skep_kafka_lag\{/)
+    assert_equal ["1", nil], [0, 1].map { |id|
+      metrics["skep_kafka_lag_unknown{node=\"#{id}\",group=\"billing\"}"]
+    }
+  end
+
   test "reports each topic from the start, and those of a pattern once they have messages" do
     start = figures(status(works: [kafka_work("orders", "refunds", "^audit")]))
     labels = 'work="0",group="billing"'

@@ -14,27 +14,28 @@ module Skep
       HEAD = ["topic", "partition", "node", "position", "lag", "rate", "p50", "p99", "messages",
               "retries", "dead letters", "skipped", "rebalances"].freeze
       COUNTS = %w[messages retries dead_letters skipped rebalances].freeze
-      KAFKA = Control::Answer::KAFKA # a plain block's work may report anything
-      private_constant :COUNTS, :KAFKA
+      private_constant :COUNTS
 
       def self.all(status)
-        consumers = status["nodes"].select { |node| Control::Answer.fits?(node["work"], KAFKA) }
-        consumers.group_by { |node| node["work"]["group"] }.map do |name, nodes|
-          works = status["works"].to_a.select { |work| work["group"] == name }
-          new(name, nodes, works.map { |work| work["totals"].to_h })
+        Control::GroupLag.all(status).map do |lag|
+          works = status["works"].to_a.select { |work| work["group"] == lag.name }
+          new(lag, works.map { |work| work["totals"].to_h })
         end
       end
 
-      def initialize(name, nodes, totals)
-        @name = name
-        @nodes = nodes
+      # lag: Control::GroupLag.
+      def initialize(lag, totals)
+        @lag = lag
+        @name, @nodes = lag.name, lag.nodes
         @totals = totals
       end
 
       def to_s
-        p50, p99 = times(partitions)
+        p50, p99 = group_times
         totals = COUNTS.map { |name| "#{name.tr("_", " ")} #{total(name)}" }.join(", ")
-        "group #{@name}: lag #{sum("lag")}, #{sum("rate").round(1)} messages/s, " \
+        unknown = Control::GroupLag.unknown([@lag])
+        "group #{@name}: lag #{@lag.lag || "-"}#{", #{unknown} unknown" if unknown}, " \
+          "#{rate} messages/s, " \
           "a batch takes #{p50 || "-"} (p50) to #{p99 || "-"} (p99)\n" \
           "group #{@name} since the swarm started: #{totals}"
       end
@@ -52,20 +53,33 @@ module Skep
       private
 
       def partitions = @partitions ||= @nodes.flat_map { |node| node["work"]["partitions"] }
-      def sum(name) = @nodes.sum { |node| node["work"][name] }
+
+      # Of processes that are there.
+      def rate
+        present = @nodes.reject { |node| Control::GroupLag.ended?(node) }
+        present.sum { |node| node["work"]["rate"] }.to_f.round(1)
+      end
+
       def total(name) = @totals.map { |some| some[name] }.grep(Control::Answer::NUMBER).sum.to_i
 
       # Returns the id of the node that has the partition now, and that node's report of it.
       def holder(key)
-        @holders ||= @nodes.flat_map do |node|
+        @holders ||= @nodes.reject { |node| Control::GroupLag.ended?(node) }.flat_map do |node|
           held = node["work"]["partitions"].select { |one| one["held"] }
           held.map { |one| [one.values_at("topic", "partition"), [node["id"], one]] }
         end.to_h
         @holders[key]
       end
 
-      def times(partitions)
-        handlers = partitions.map { |one| one["handler"] }
+      # A node's own handler times include those of partitions without a row.
+      def group_times
+        own = @nodes.map { |node| node["work"] }
+        known = own.all? { |work| Swarm::Stats::Histogram.plain?(work["handler"]) }
+        times(known ? own : partitions)
+      end
+
+      def times(reports)
+        handlers = reports.map { |one| one["handler"] }
         plain = handlers.select { |one| Swarm::Stats::Histogram.plain?(one) }
         all = Swarm::Stats::Histogram.merge(plain)
         [0.5, 0.99].map { |part| all.quantile(part)&.then { |seconds| time(seconds) } }

@@ -29,11 +29,19 @@ module Skep
 
       def row(name, status)
         nodes = status["nodes"].select { |node| node["id"].is_a?(Integer) }
-        lags = nodes.filter_map { |node| node["work"]["lag"] }.grep(Numeric)
         [name, status["crash_loop"] ? "crash loop" : status["state"], nodes.size,
          nodes.count { |node| node["state"] == "ready" },
-         nodes.sum { |node| node["restarts"].to_i }, (lags.sum if lags.any?),
+         nodes.sum { |node| node["restarts"].to_i }, lag(status, nodes),
          "#{status["uptime"].round} s", status["pid"]]
+      end
+
+      # "12+": the lag of some partitions isn't known.
+      def lag(status, nodes)
+        lags = nodes.reject { |node| Control::GroupLag.ended?(node) }
+                    .filter_map { |node| node["work"]["lag"] }.grep(Numeric)
+        return lags.sum if lags.any? && Control::GroupLag.all(status).all?(&:complete?)
+
+        "#{lags.sum}+" if lags.any?
       end
     end
   end

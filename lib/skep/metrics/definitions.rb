@@ -83,6 +83,8 @@ module Skep
           Partitions of the node.
         gauge skep_kafka_lag{group,topic,partition}
           Messages of the partition that are not finished.
+        gauge skep_kafka_lag_unknown{node,group}
+          Partitions of the node whose lag is unknown.
         gauge skep_kafka_position{group,topic,partition}
           Next offset of the partition.
         gauge skep_kafka_end{group,topic,partition}

@@ -63,6 +63,10 @@ module Skep
       def node(node)
         labels = { node: node["id"], group: node["work"]["group"] }
         add("kafka_partitions", rows(node).size, **labels)
+        unless ended?(node)
+          unknown = node["work"]["lag_unknown"]
+          add("kafka_lag_unknown", unknown.is_a?(Integer) ? unknown : nil, **labels)
+        end
         client = node["work"]["client"]
         client(client, labels) if client.is_a?(Hash)
       end
@@ -88,10 +92,15 @@ module Skep
         }.to_h
       end
 
-      # Of the partitions that are assigned to the node.
+      # Of the partitions that are assigned to the node. (The work of a process that has ended is its
+      # last report.)
       def rows(node)
+        return [] if ended?(node)
+
         Array(node["work"]["partitions"]).select { |row| row.is_a?(Hash) && row["held"] }
       end
+
+      def ended?(node) = %w[dead waiting].include?(node["state"])
 
       def partition(key, row)
         labels = %i[group topic partition].zip(key).to_h

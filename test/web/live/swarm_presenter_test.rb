@@ -22,6 +22,18 @@ class WebSwarmPresenterTest < Skep::TestCase
     assert_equal 3, present(*nodes).numbers["lag/g/orders/4"]
   end
 
+  test "the lag is of processes that are there, and says what it leaves out" do
+    known = { topic: "orders", partition: 4, position: 1, rate: 1.0, messages: 1, retries: 0,
+              dead_letters: 0, skipped: 0, rebalances: 1, held: true }.transform_keys(&:to_s)
+    work = ->(row) { { **kafka(row), "lag" => 3, "rate" => 1.0 } }
+    nodes = [node(0, work: work.call({ **known, "lag" => 3 })),
+             node(1, state: "dead", work: work.call({ **known, "partition" => 5, "lag" => 9 }))]
+    shown = present(*nodes).to_h
+    assert_equal [3, "unknown of 1 partition"], shown["sums"].values_at("lag", "lag_unknown")
+    refute shown["partitions"]["g/orders/5"].key?("lag")
+    refute present(nodes.first).to_h["sums"].key?("lag_unknown")
+  end
+
   test "whatever a node reports, the result is JSON" do
     odd = [nil, 1, "x", [], {}, [[]], { "a" => [nil] }, 1e300, Float::INFINITY]
     odd.each do |value|

@@ -70,8 +70,13 @@ module Skep
         end
 
         def lag
-          all = @model.nodes.filter_map { |node| node["work"]["lag"] }.grep(Numeric)
-          ["lag #{UI::Humanize.count(all.sum)}"] if all.any?
+          present = @model.nodes.reject { |node| Control::GroupLag.ended?(node) }
+          all = present.filter_map { |node| node["work"]["lag"] }.grep(Numeric)
+          unknown = Control::GroupLag.unknown(Control::GroupLag.all(@status))
+          return if all.empty? && unknown.nil?
+
+          lag = UI::Humanize.count(all.any? ? all.sum : nil)
+          unknown ? ["lag #{lag}, #{unknown} unknown", :yellow] : ["lag #{lag}"]
         end
 
         def notes

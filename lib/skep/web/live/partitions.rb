@@ -29,11 +29,12 @@ module Skep
           return [] unless work["kind"] == "kafka" && work["partitions"].is_a?(Array)
 
           partitions = work["partitions"].select { |one| one.is_a?(Hash) }
-          partitions.map { |one| [work["group"].to_s, node["id"], one] }
+          id = node["id"] unless Control::GroupLag.ended?(node) # an ended process has none
+          partitions.map { |one| [work["group"].to_s, id, one] }
         end
 
         def merge(key, reports)
-          _, node, held = reports.find { |_, _, one| one["held"] == true }
+          _, node, held = reports.find { |_, node, one| node && one["held"] == true }
           all = reports.map(&:last)
           { "group" => key[0], "topic" => key[1], "partition" => key[2], "node" => node&.to_s,
             "position" => number(held&.dig("position")), "lag" => number(held&.dig("lag")),

@@ -48,6 +48,7 @@ module Skep
         def sums
           @sums ||= { "own" => total("uss"), "shared" => [total("pss") - total("uss"), 0].max,
                       "rate" => @rates.values.compact.sum.round(1), "lag" => lag,
+                      "lag_unknown" => lag_unknown,
                       "ready" => workers.count { |node| node["state"] == "ready" },
                       "nodes" => workers.size, "spares" => @nodes.size - workers.size }
         end
@@ -58,6 +59,12 @@ module Skep
         def lag
           lags = @partitions.values.map { |one| one["lag"] }.compact
           lags.sum if lags.any?
+        end
+
+        # What that leaves out, as words.
+        def lag_unknown
+          unknown = Control::GroupLag.unknown(Control::GroupLag.all(@status))
+          "unknown #{unknown}" if unknown
         end
 
         def rate(node)

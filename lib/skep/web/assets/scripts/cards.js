@@ -27,7 +27,7 @@ export function showCards(view, history) {
   cards.nodes.show(format.count(sums.ready), `of ${sums.nodes ?? 0}`,
                    [sums.spares && `${sums.spares} spare`, `${format.count(restarts)} restarts`].filter(Boolean).join(", "))
   cards.rate.show(format.count(sums.rate), "a second", top(history, "rate", (value) => `at most ${format.count(value)}`))
-  cards.lag.show(format.count(sums.lag), "", top(history, "lag", (value) => `at most ${format.count(value)}`))
+  cards.lag.show(format.count(sums.lag), sums.lag_unknown ?? "", top(history, "lag", (value) => `at most ${format.count(value)}`))
   cards.lag.element.hidden = sums.lag == null
   cards.memory.show(format.bytes(sums.own + sums.shared), "", `${format.bytes(sums.own)} private`)
   showStrip(view.nodes ?? {})
