@@ -62,6 +62,7 @@ require "skep/kafka/delivery_handle"
 
 require "skep/kafka/metrics/lag_offsets"
 require "skep/kafka/metrics/client_statistics"
+require "skep/kafka/metrics/topic_totals"
 require "skep/kafka/metrics/consumer_metrics"
 require "skep/kafka/metrics/event_reporter"
 require "skep/kafka/metrics/tracing"

@@ -92,8 +92,8 @@ module Skep
         }.to_h
       end
 
-      # Of the partitions that are assigned to the node. (The work of a process that has ended is its
-      # last report.)
+      # Of the partitions that are assigned to the node. (The work of a process that has ended is
+      # its last report.)
       def rows(node)
         return [] if ended?(node)
 

@@ -182,6 +182,12 @@ module Skep
 
       # Internal: called by the control thread, then by sources and thread objects.
 
+      # As `work=`, for a thread without a caller who could mend the facts: if they are too large,
+      # elements of the list under that key are left out, and counted as KEY_left_out.
+      def __report_work(facts, list:)
+        @report.call("work", { "facts" => IPC::PlainData::Field.work_within_limit(facts, list) })
+      end
+
       def __quiet
         @quiet = true
         @waiter.notify

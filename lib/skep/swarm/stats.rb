@@ -133,7 +133,7 @@ module Skep
         MOST = 64 # names of one kind of work
         MOST_TOPICS = 50 # further ones are added up as OTHER
         OTHER = "other"
-        private_constant :MOST, :MOST_TOPICS, :OTHER
+        private_constant :MOST
 
         def initialize
           @past = {}

@@ -49,6 +49,16 @@ class KafkaFetchErrorsTest < Skep::TestCase
     assert_in_delta 2, @fetch_errors.seconds_left, 0.4
   end
 
+  test "forgets the failures of a revoked partition" do
+    readers = [0, 1].map { |number| Fakes::PartitionReader.new(["orders", number]) }
+    3.times { readers.each { |reader| @fetch_errors.again(reader, 12) } }
+    @fetch_errors.retry_due([readers.first])
+    readers.each { |reader| @fetch_errors.again(reader, 12) }
+
+    assert_equal [[["orders", 0], [12, 4]], [["orders", 1], [12, 1]]],
+                 @fetch_errors.instance_variable_get(:@failures).to_a
+  end
+
   test "drops the retries of a revoked partition" do
     @fetch_errors.again(Fakes::PartitionReader.new(["orders", 3]), 12)
     @fetch_errors.retry_due([])

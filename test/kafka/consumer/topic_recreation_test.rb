@@ -56,6 +56,14 @@ module Skep
         assert_equal [["orders"]] * 2, @queried
       end
 
+      test "compares no id with that of a time when none of the topic's partitions was assigned" do
+        found("one")
+        @topic_recreation.forget_all_but(%w[orders refunds])
+        assert_equal [[], ["orders"]], found("two", "two")
+        @topic_recreation.forget_all_but(%w[refunds])
+        assert_equal [[], [], []], found("three", "three", "three")
+      end
+
       private
 
       def found(*ids)

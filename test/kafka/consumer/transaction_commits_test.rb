@@ -7,7 +7,9 @@ module Skep
     # What a transactional source's event loop learns of its transactions.
     class TransactionCommitsTest < ::KafkaCase
       # A scheduler that has these entries to commit.
-      Entries = Struct.new(:certain)
+      Entries = Struct.new(:certain) do
+        def positions = certain.to_h { |topic, number, offset| [[topic, number], offset] }
+      end
       private_constant :Entries
 
       def setup

@@ -137,7 +137,7 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     @consumer.known[["orders", 0]] = 50
     work(0, 0..9)
     metrics = @metrics
-    @scheduler.define_singleton_method(:done) do
+    @scheduler.define_singleton_method(:positions) do
       super().tap { metrics.rebalanced([["orders", 0]], []) }
     end
     publish_at(101)
@@ -223,6 +223,59 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     publish_at(@metrics.due)
     publish_at(@metrics.due)
     assert_equal [0], @node.given.last[:partitions].map { |row| row["lag"] }
+  end
+
+  test "keeps rows of the partitions that were revoked last, and the totals of all" do
+    350.times do |number|
+      key = ["orders", number]
+      @metrics.rebalanced([key], [key])
+      work(number, 0..9)
+      @metrics.rebalanced([key], [])
+    end
+    hold(350)
+    publish_at(102)
+
+    published = @node.given.last
+    assert_equal (250..350).to_a, published[:partitions].map { |row| row["partition"] }
+    assert_equal [3_500, 350], published[:totals].values_at("messages", "batches")
+    assert_equal 350, published[:handler]["count"]
+  end
+
+  test "adds up the topics after the first ones, also those that come and go" do
+    120.times { |number| @metrics.count(batch(0, 0..9, "orders.#{number}"), :messages, 10) }
+    publish_at(102)
+
+    by_topic = @node.given.last[:by_topic]
+    assert_equal [51, "other", 700],
+                 [by_topic.size, by_topic.last["topic"], by_topic.last["totals"]["messages"]]
+    assert_equal 1_200, @node.given.last[:messages]
+  end
+
+  test "reports 3,000 assigned partitions with 9,000 earlier ones within the limit" do
+    9_000.times do |number|
+      key = ["a.topic.with.a.long.name", number]
+      @metrics.rebalanced([key], [key])
+      @metrics.time(batch(number, 0..0, key.first)) { nil }
+      @metrics.rebalanced([key], []) if number < 6_000
+    end
+    publish_at(102)
+    plain = Skep::Swarm::IPC::PlainData::Field.work_within_limit(@node.given.last, :partitions)
+
+    assert_equal [3_100, 9_000], [plain["partitions"].size, plain["totals"]["batches"]]
+    assert Skep::Swarm::IPC::Messages::FROM_NODE.valid?("work", { "facts" => plain })
+    refute plain.key?("partitions_left_out")
+    refute plain["partitions"].first.key?("handler")
+  end
+
+  test "counts the assigned partitions whose lag isn't known" do
+    hold(0, 1)
+    @consumer.known[["orders", 0]] = 50
+    work(0, 0..9)
+    publish_at(100)
+    assert_equal [40, 1], @node.given.last.values_at(:lag, :lag_unknown)
+    @metrics.rebalanced([["orders", 1]], [["orders", 0]])
+    publish_at(101)
+    assert_equal 0, @node.given.last[:lag_unknown]
   end
 
   private

@@ -38,6 +38,51 @@ module Skep
         refute_predicate partition, :more?
       end
 
+      # A batch that another thread's handler may finish with while it is compared.
+      HandledBatch = Struct.new(:ended, :compared) do
+        def __end_early(**) = self.ended = true
+
+        def equal?(other)
+          compared&.call
+          super
+        end
+      end
+      private_constant :HandledBatch
+
+      test "knows the batches in handlers, whatever thread begins or ends one meanwhile" do
+        partition = partition(**ORDERS["by key"])
+        go_on = Thread::Queue.new
+        begun = Thread::Queue.new
+        other = Thread.new do
+          partition.give(HandledBatch.new) { begun.push(true) && go_on.pop }
+        end
+        begun.pop
+        end_other = lambda do
+          go_on.push(true) && other.join if other.alive? && other != Thread.current
+        end
+        partition.give(HandledBatch.new(nil, end_other)) do
+          partition.give(ended = HandledBatch.new) { nil }
+          partition.revoke(:asked)
+          refute ended.ended, "it had left its handler"
+        end
+      ensure
+        end_other&.call
+      end
+
+      test "tells the scheduler how far it is without the metadata of a commit" do
+        partition = partition(**ORDERS["by key"])
+        @scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
+        @scheduler.add(partition)
+        put("a", "b", "c")
+        2.times { @scheduler.complete(@scheduler.next_item(wait: false)) }
+        built = 0
+        partition.define_singleton_method(:entry) { |offset| (built += 1) && super(offset) }
+
+        assert_equal [{ partition.key => 3 }, 0], [@scheduler.positions, built]
+        assert_equal [[*partition.key, 3]], @scheduler.done.map { |entry| entry.first(3) }
+        assert_equal 1, built
+      end
+
       test "once revoked, leaves messages to the next assignment, even while it reads" do
         old, successor = [1, 2].map { |id| partition(id:, **ORDERS["in order"]) }
         @scheduler = scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)

@@ -44,7 +44,8 @@ class FakeNode
   def in_flight(text, thread: 0) = report("in_flight", text:, thread:)
   def processed(number = 1, thread: 0) = report("processed", number:, thread:)
 
-  def work=(facts)
+  def __report_work(facts, list:)
+    Skep::Swarm::IPC::PlainData::Field.work_within_limit(facts, list)
     report("work", **facts)
   end
 

@@ -72,10 +72,10 @@ module Skep
         def stop
           @waker.close
           @thread.close
+          @stopped = true
           @wake.close
           [@broker_outage, @topic_recreation, @fetch_errors, @leave_policy,
            *@transaction_commits, *@stall_monitor, @rebalance_listener].each(&:close)
-          @stopped = true
         end
 
         # Before `stop`, where the whole swarm stops: commits what is done and waits a moment for
@@ -217,7 +217,11 @@ module Skep
           query_topic_ids
         end
 
-        def query_topic_ids = @topic_recreation.query(@scheduler.keys.map(&:first).uniq)
+        def query_topic_ids
+          topics = @scheduler.keys.map(&:first).uniq
+          @topic_recreation.forget_all_but(topics)
+          @topic_recreation.query(topics)
+        end
 
         # A rebalance may follow an outage at once, so what is done is committed first.
         def end_outage
@@ -289,6 +293,7 @@ module Skep
       #
       #   topic_recreation = TopicRecreation.new(consumer)
       #   topic_recreation.query(["orders"])  # at an assignment and after commits; doesn't wait
+      #   topic_recreation.forget_all_but(["orders"])   # the topics of all assigned partitions
       #   topic_recreation.io                  # readable when there is an answer
       #   topic_recreation.recreated           # => ["orders"]
       #   topic_recreation.close
@@ -319,6 +324,13 @@ module Skep
             @consumer, @answers, topics, Librdkafka::AdminRequests::NO_TIMEOUT
           )
           @querying = true
+        end
+
+        # The id of a topic that isn't read here any more says nothing when it is read again: its
+        # reader may have begun with the new topic meanwhile.
+        def forget_all_but(topics)
+          topics = topics.to_h { |topic| [topic, true] }
+          [@ids, @unconfirmed].each { |known| known.select! { |topic, _| topics.key?(topic) } }
         end
 
         # Reads the answer.

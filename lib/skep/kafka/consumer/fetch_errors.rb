@@ -74,7 +74,11 @@ module Skep
           @wakeup_pipe.drain
           now = @clock.call
           due = @lock.synchronize do
-            @due.select! { |reader, _| readers.include?(reader) }
+            next [] if @failures.empty? && @due.empty?
+
+            assigned = readers.to_h { |reader| [reader.key, reader] }
+            @due.select! { |reader, _| assigned[reader.key].equal?(reader) }
+            @failures.select! { |key, _| assigned.key?(key) }
             @due.select { |_, moment| moment <= now }.keys
           end
           due.each { |reader| resume(reader) }

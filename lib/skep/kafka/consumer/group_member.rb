@@ -114,9 +114,11 @@ module Skep
           set_up
           join
           process
+          processed = true
         ensure
-          leave if @event_loop
+          errors = @event_loop ? leave : []
           @consumer&.close
+          raise errors.first if processed && errors.any? # otherwise one is on its way already
         end
 
         def settings
@@ -171,23 +173,34 @@ module Skep
           @scheduler.close
         end
 
+        # Takes all of these steps, whatever one of them raises: without the last commit, messages
+        # would be delivered again, and without the leave, partitions would wait for the session's
+        # end. Returns what was raised.
+        #
         # A consumer that can't be closed in time is abandoned to the end of the process. After its
         # group.instance.id was taken it is closed: the node continues with another consumer.
         def leave
-          @scheduler.close
-          [*@threads, @outputs, @metrics].each(&:close)
-          begin
-            @event_loop.await_other_nodes
-          ensure
-            @event_loop.stop
-          end
-          @left = @event_loop.leave
-        ensure
-          @dead_letter_queue&.close
-          @metrics.clear
-          @scheduler.clear
-          @consumer.abandon unless @left || @consumer.fatal.is_a?(InstanceIdTaken)
+          errors = []
+          step(errors) { @scheduler.close }
+          [*@threads, @outputs, @metrics].each { |one| step(errors) { one.close } }
+          step(errors) { @event_loop.await_other_nodes }
+          step(errors) { @event_loop.stop }
+          step(errors) { @left = @event_loop.leave }
+          step(errors) { @dead_letter_queue&.close }
+          [@metrics, @scheduler].each { |one| step(errors) { one.clear } }
+          step(errors) { @consumer.abandon unless @left || instance_id_taken? }
+          errors
         end
+
+        def step(errors)
+          yield
+        rescue Exception => e # raised again at the end
+          errors << e
+          error = @report.clean(Metrics::EventReporter.describe(e))
+          @report.event(:kafka_stop_failed, level: :error, group: @options.group, error:)
+        end
+
+        def instance_id_taken? = @consumer.fatal.is_a?(InstanceIdTaken)
       end
     end
   end

@@ -7,14 +7,16 @@
 #   metrics = ConsumerMetrics.new(node:, scheduler:, consumer:, group: "billing")
 #   metrics.start
 #   metrics.time(batch) { handler.call(batch, node) }
-#   metrics.count(batch, :messages, batch.size)    # one of PartitionMetrics::COUNTS
+#   metrics.count(batch, :messages, batch.size)    # one of TopicTotals::COUNTS
 #   metrics.rebalanced(changed, held)
 #   metrics.statistics = client_statistics         # librdkafka's
 #   metrics.close                                  # publishes for the last time
 #   metrics.clear                                  # once no thread counts any more
 #
-# PartitionMetrics (below) has one partition's counts and computes its lag. Publishing takes at most
-# a hundredth of the time, so with a thousand partitions it is rarer.
+# PartitionMetrics (below) has one partition's counts and computes its lag. TopicTotals has the
+# sums, which stay when partitions go: of partitions that the node has lost, and of topics, only so
+# many are kept. Publishing takes at most a hundredth of the time, so with a thousand partitions it
+# is rarer.
 module Skep
   module Kafka
     module Metrics
@@ -22,13 +24,18 @@ module Skep
         INTERVAL = 1.0 # seconds
         SHARE = 100 # the interval is at least this times the CPU time of publishing
         URGENT = %i[dead_letters skipped].freeze # published at once, lest a crash loses them
-        private_constant :INTERVAL, :SHARE, :URGENT
+        KEPT = 100 # partitions that were revoked and have rows
+        TIMED = 500 # partitions; if there are more, their rows have no handler times
+        TOPICS = Swarm::Stats::WorkTotals::MOST_TOPICS
+        OTHER = Swarm::Stats::WorkTotals::OTHER
+        private_constant :INTERVAL, :SHARE, :URGENT, :KEPT, :TIMED, :TOPICS, :OTHER
 
         def initialize(node:, scheduler:, consumer:, group:, clock: OS.method(:now))
           @node, @scheduler, @group = node, scheduler, group
           @lag_offsets = LagOffsets.new(consumer)
           @clock = clock
           @partitions = {}
+          @topics = {}
           @rebalances = 0
           @next_at = @free_at = 0.0
           @lock = Mutex.new
@@ -38,7 +45,8 @@ module Skep
 
         # Continues the counts of an earlier membership of this process, which has ended.
         def continue(former)
-          @partitions, @rebalances = former.partitions, former.rebalances
+          @partitions, @topics = former.partitions, former.topics
+          @rebalances = former.rebalances
           all.each_value { |metrics| metrics.held = false }
         end
 
@@ -94,9 +102,10 @@ module Skep
         # keys: the partitions that were assigned or revoked; held: those that the node has now.
         def rebalanced(keys, held)
           @rebalances += 1
+          held = held.to_h { |key| [key, true] }
           keys.each do |key|
             of(*key).count(:rebalances)
-            of(*key).held = held.include?(key)
+            of(*key).held = held.key?(key)
           end
           changed
         end
@@ -113,7 +122,8 @@ module Skep
           now = @clock.call
           @changed = @urgent = false
           facts = update(now)
-          @node.work = @published = facts unless facts == @published
+          @node.__report_work(facts, list: :partitions) unless facts == @published
+          @published = facts
           @free_at = now + ((cpu_time - began) * SHARE)
           @next_at = [now + INTERVAL, @free_at].max
         end
@@ -131,6 +141,7 @@ module Skep
         protected
 
         attr_reader :partitions
+        attr_reader :topics
         attr_reader :rebalances
 
         private
@@ -169,16 +180,37 @@ module Skep
 
         def add(topic, number)
           @lock.synchronize do
-            (@partitions[topic] ||= {})[number] ||= PartitionMetrics.new(topic, number, @clock.call)
+            (@partitions[topic] ||= {})[number] ||=
+              PartitionMetrics.new(topic, number, @clock.call, totals: totals(topic))
+          end
+        end
+
+        # The first topics have totals of their own. The others have common ones.
+        def totals(topic)
+          topic = OTHER unless @topics.key?(topic) || @topics.size < TOPICS
+          @topics[topic] ||= TopicTotals.new(topic)
+        end
+
+        # Forgets partitions that were revoked, all but those that were revoked last. (Their totals
+        # stay, also of a handler that still runs.)
+        def prune
+          revoked = all.reject { |_, metrics| metrics.held }
+          return if revoked.size <= KEPT
+
+          oldest = revoked.min_by(revoked.size - KEPT) { |_, metrics| metrics.changed_at }
+          @lock.synchronize do
+            oldest.each { |(topic, number), _| @partitions[topic].delete(number) }
+            @partitions = @partitions.reject { |_, some| some.empty? }
           end
         end
 
         def update(now)
+          prune
           held = all.select { |_, metrics| metrics.held }
           epochs = held.transform_values(&:assignment_epoch)
           found, @found_ends = @found_ends, nil
           @lag_offsets.update(held, now, found)
-          done = @scheduler.done.to_h { |topic, number, offset| [[topic, number], offset] }
+          done = @scheduler.positions
           held.each do |key, metrics|
             metrics.update(epochs[key], done[key], @lag_offsets.start_of(key),
                            @lag_offsets.end_of(key))
@@ -190,20 +222,21 @@ module Skep
 
         def facts
           metrics = all.sort.map(&:last)
-          rows = metrics.select(&:worth_showing?).map(&:to_plain)
-          by_topic = rows.group_by { |row| row["topic"] }.map { |topic, some|
-            { "topic" => topic, "totals" => sums(some), "handler" => handler(some) }
-          }
-          totals = { **sums(rows), "rebalances" => @rebalances }
+          shown = metrics.select(&:worth_showing?)
+          timed = shown.size <= TIMED
+          by_topic = @lock.synchronize { @topics.values }.map(&:to_plain)
+          totals = { **sums(by_topic), "rebalances" => @rebalances }
           { kind: "kafka", group: @group, messages: totals["messages"],
-            lag: metrics.filter_map(&:lag).sum, rate: metrics.sum(&:rate).round(1), totals:,
-            handler: handler(by_topic), by_topic:, client: @statistics&.to_plain,
-            partitions: rows }.compact
+            lag: metrics.filter_map(&:lag).sum, lag_unknown: metrics.count(&:lag_unknown?),
+            rate: metrics.sum(&:rate).round(1), totals:, handler: handler(by_topic), by_topic:,
+            client: @statistics&.to_plain,
+            partitions: shown.map { |one| one.to_plain(timed:) } }.compact
         end
 
         # Totals, which the supervisor adds up over the lives of all nodes.
-        def sums(rows)
-          PartitionMetrics::COUNTS.to_h { |name| [name.to_s, rows.sum { |row| row[name.to_s] }] }
+        def sums(by_topic)
+          all = by_topic.map { |row| row["totals"] }
+          TopicTotals::COUNTS.to_h { |name| [name.to_s, all.sum { |counts| counts[name.to_s] }] }
         end
 
         # Returns the sum of the rows' handler times.
@@ -215,7 +248,8 @@ module Skep
       end
 
       # One partition's metrics since the node started: counts that only grow, handler times, rate
-      # and lag. It is kept when the partition is revoked. Thread-safe.
+      # and lag. It is kept for a while when the partition is revoked. It counts for the totals of
+      # its topic as well. Thread-safe.
       #
       #   metrics.time(first_offset) { handler.call(batch, node) }
       #   metrics.count(:messages, 500)
@@ -228,8 +262,6 @@ module Skep
       # and the start before anything is done. `skep kafka lag` counts from the committed offset
       # instead (Admin::ConsumerGroupLag).
       class PartitionMetrics
-        COUNTS = %i[messages batches retries failures dead_letters skipped filtered rebalances
-                    stalls].freeze
         WINDOW = 10.0 # seconds over which a rate is measured
         SAMPLE = 0.5 # seconds between two samples
         private_constant :WINDOW, :SAMPLE
@@ -238,19 +270,23 @@ module Skep
         attr_reader :assignment_epoch # how often it was assigned or revoked
         attr_reader :lag # unfinished messages; nil: not assigned, or not known yet
         attr_reader :rate # messages a second
+        attr_reader :changed_at # when it was assigned or revoked: places in their order
 
-        def initialize(topic, number, now)
-          @topic, @number = topic, number
-          @counts = COUNTS.to_h { |name| [name, 0] }
+        # totals: TopicTotals.
+        def initialize(topic, number, now, totals:)
+          @topic, @number, @totals = topic, number, totals
+          @counts = TopicTotals::COUNTS.to_h { |name| [name, 0] }
           @durations = Swarm::Stats::Histogram.new
           @samples = [[now, 0]]
           @rate = 0.0
           @assignment_epoch = 0
+          @changed_at = OS.now
           @lock = Mutex.new
         end
 
         def count(name, number = 1)
           @lock.synchronize { @counts[name] += number }
+          @totals.count(name, number)
         end
 
         # Measures the block, which handles a batch that begins at the offset.
@@ -264,6 +300,7 @@ module Skep
             @durations.add(took)
             @counts[:batches] += 1
           end
+          @totals.took(took)
         end
 
         # The partition was assigned to this node, or revoked.
@@ -271,6 +308,7 @@ module Skep
           @lock.synchronize do
             @held = held
             @assignment_epoch += 1
+            @changed_at = OS.now
             @position = @end = @lag = @begun = nil
           end
         end
@@ -303,6 +341,9 @@ module Skep
         # When the rate will be zero if nothing more is done, in monotonic seconds.
         def rate_zero_at = rate.zero? ? nil : @samples.last.first + WINDOW + SAMPLE
 
+        # Returns true if the partition is assigned to this node, and its lag isn't known (yet).
+        def lag_unknown? = held && lag.nil? ? true : false
+
         # Returns false for a partition that was revoked before its first batch.
         def worth_showing? = held || @counts[:batches].positive?
 
@@ -316,10 +357,12 @@ module Skep
           end
         end
 
-        def to_plain
-          { "topic" => @topic, "partition" => @number, "held" => held ? true : false,
-            "position" => @position, "end" => @end, "lag" => lag, "rate" => rate,
-            **counts.transform_keys(&:to_s), "handler" => durations }
+        # timed: with the handler's times.
+        def to_plain(timed: true)
+          plain = { "topic" => @topic, "partition" => @number, "held" => held ? true : false,
+                    "position" => @position, "end" => @end, "lag" => lag, "rate" => rate,
+                    **counts.transform_keys(&:to_s) }
+          timed ? { **plain, "handler" => durations } : plain
         end
 
         def inspect

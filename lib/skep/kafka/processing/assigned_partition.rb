@@ -2,9 +2,10 @@
 
 # A partition that is assigned to this node: reads its messages, makes work items of them, and
 # tracks which of them are done. The scheduler calls it under its lock, all but `epoch`, which is
-# thread-safe, and `read`, which one thread at a time calls without the lock. PartitionOrder (below)
-# or KeyOrder decides which messages may be processed now, and how many are read: one batch, or by
-# key `max_out_of_order:` messages and 16 MiB.
+# thread-safe, `give`, which has a lock of its own, and `read`, which one thread at a time calls
+# without the scheduler's lock. PartitionOrder (below) or KeyOrder decides which messages may be
+# processed now, and how many are read: one batch, or by key `max_out_of_order:` messages and
+# 16 MiB.
 #
 #   partition = AssignedPartition.new(reader, id: 7, wakeup_pipe:, options:, seeking:)
 #   partition.begin_reading
@@ -55,7 +56,8 @@ module Skep
           @state = :idle
           @in_flight = 0
           @user_state = {}
-          @given = [] # batches that handlers process now
+          @given = {}.compare_by_identity # batches that handlers process now
+          @given_lock = Mutex.new
           @new = true
           restart_at
         end
@@ -201,16 +203,18 @@ module Skep
         def revoke(how)
           @reader.shut
           @revoked = how
-          @given.dup.each { |batch| batch.__end_early(at_once: how == :lost) }
+          given = @given_lock.synchronize { @given.keys }
+          given.each { |batch| batch.__end_early(at_once: how == :lost) }
         end
 
-        # A handler processes that batch during the block.
+        # A handler processes that batch during the block. Workers call it without the scheduler's
+        # lock.
         def give(batch)
-          @given << batch
+          @given_lock.synchronize { @given[batch] = true }
           batch.__end_early if revoked
           yield
         ensure
-          @given.delete_if { |one| one.equal?(batch) }
+          @given_lock.synchronize { @given.delete(batch) }
         end
 
         # Where its next owner begins if nothing more is committed; nil before the first read.
@@ -218,7 +222,10 @@ module Skep
 
         # [topic, number, offset, epoch, metadata] to commit, without the last two if they aren't
         # known; nil if nothing is done, and no message has failed alone.
-        def progress = (resume_entry if position || @beyond.failures.any?)
+        def progress = done_to&.then { |offset| entry(offset) }
+
+        # The offset of `progress`.
+        def done_to = position || (@first if @beyond.failures.any?)
 
         # The leader epoch of the message before that offset, to commit with it; nil if unknown.
         def epoch(offset) = @reader.epochs.at(offset)

@@ -216,6 +216,14 @@ module Skep
         # Ends a revocation: what is in flight is lost. Returns what to commit, as `certain` does.
         def take_back(partitions) = @lock.synchronize { end_revocation(partitions) }
 
+        # Returns { [topic, number] => offset }, the offset after what is done, of all partitions of
+        # which something is done. (`done` builds the metadata of commits, which takes long.)
+        def positions
+          @lock.synchronize do
+            @assignment.assigned.to_h { |one| [one.key, one.done_to] }.compact
+          end
+        end
+
         # Returns what to commit of all partitions of which something is done, as `progress`.
         def done = @lock.synchronize { @assignment.assigned.filter_map(&:progress) }
 
@@ -399,7 +407,8 @@ module Skep
         end
 
         def begin_revocation(keys)
-          found = @assignment.assigned.select { |partition| keys.include?(partition.key) }
+          wanted = keys.to_h { |key| [key, true] }
+          found = @assignment.assigned.select { |partition| wanted.key?(partition.key) }
           found.each { |partition| partition.revoke(:asked) }
           found.each { |partition| forget_revoked(partition) }
         end

@@ -131,6 +131,11 @@ module Skep
         def quiet? = @quiet || stopping?
         def time_left = nil
 
+        def __report_work(facts, list:)
+          Swarm::IPC::PlainData::Field.work_within_limit(facts, list)
+          @work = facts
+        end
+
         # Attaches the batch to this node.
         def __given(batch) = batch.__attach(self, Marker.new(@marks))
 

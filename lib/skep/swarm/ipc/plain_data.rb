@@ -12,6 +12,7 @@ require "skep/redaction"
 #   PlainData.bounded(facts, bytes: 1024)   # the same; raises TooMuch if it is larger or deeper
 #   PlainData.bounded(facts, bytes: 1024, redact: true)   # the same, without secrets (Redaction)
 #   PlainData.bounded(facts, bytes: 1024, redact: true, but: %w[totals])   # those stay as they are
+#   PlainData.cut(facts, :rows, bytes: 1024)   # with as many elements of that list as fit
 #   PlainData.error(error)                  # => "IOError: closed stream", whatever its message is
 #   PlainData::Field::TEXT.of(3, "reason")  # a field of a message: raises Refused
 module Skep
@@ -65,6 +66,15 @@ module Skep
             when String then text(value)
             else scalar(PlainData.of(value))
             end
+          end
+
+          # Returns the first elements of a list that is the value of a key, as many as fit.
+          def as_many(list)
+            kept = []
+            list.each { |held| kept << of(held, 2) }
+            kept
+          rescue TooMuch
+            kept
           end
 
           private
@@ -143,6 +153,19 @@ module Skep
 
         def bounded(value, bytes:, redact: false, but: [])
           Walk.new(bytes, redact, but).of(value)
+        end
+
+        # Returns the facts with as many elements of the Array under that key as there is room for.
+        # If some are left out, "KEY_left_out" says how many. Raises TooMuch if the rest is too
+        # large.
+        def cut(facts, key, bytes:, redact: false, but: [])
+          list = facts.fetch(key)
+          walk = Walk.new(bytes, redact, but)
+          others = walk.of({ **facts.except(key), key => [], "#{key}_left_out": list.size })
+          kept = walk.as_many(list)
+          return { **others.except("#{key}_left_out"), "#{key}" => kept } if kept.size == list.size
+
+          { **others, "#{key}" => kept, "#{key}_left_out" => list.size - kept.size }
         end
 
         # Returns valid UTF-8. Bytes without an encoding are read as UTF-8.
@@ -239,6 +262,11 @@ module Skep
           def or_nil = Field.new("#{@wanted}, or nil") { |one| one.nil? ? nil : @read.call(one) }
 
           class << self
+            # Returns facts about a node's work that WORK accepts: cut at that list (PlainData.cut).
+            def work_within_limit(facts, key)
+              PlainData.cut(facts, key, bytes: WORK_BYTES, redact: true, but: SUMS)
+            end
+
             # An integer from 0 on that fits on the page.
             def whole?(value) = value.is_a?(Integer) && value.between?(0, MOST)
 
