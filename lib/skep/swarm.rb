@@ -138,7 +138,8 @@ module Skep
     #   swarm.work(source, nodes: 2) { |batch, node| … }     # a source feeds the handler
     #
     # A source responds to `errors`, `facts`, `threads` and `run(node, handler)`. If it responds to
-    # `handler`, too, no block is needed (docs/reference/node.md).
+    # `handler`, too, no block is needed; if to `warnings`, they are logged at boot
+    # (docs/reference/node.md).
     class WorkSpec
       TWICE = "the source has handlers of its own: give it to `swarm.work(source)` without a block"
       private_constant :TWICE
@@ -160,7 +161,7 @@ module Skep
 
       # Returns what the supervisor needs to know of this work, as plain data without secrets.
       def to_plain
-        { "nodes" => nodes, "threads" => threads, "errors" => errors,
+        { "nodes" => nodes, "threads" => threads, "errors" => errors, "warnings" => warnings,
           "facts" => @source ? @source.facts : { "kind" => "block" } }
       end
 
@@ -187,6 +188,8 @@ module Skep
 
         @source ? @source.errors : []
       end
+
+      def warnings = @source.respond_to?(:warnings) ? @source.warnings : []
     end
 
     # Raised by node.producer outside the handler of a Kafka source.

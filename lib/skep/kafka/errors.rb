@@ -43,6 +43,21 @@ module Skep
       def exit_code = ExitCode::CONFIGURATION
     end
 
+    # The librdkafka in the gem is older than skep supports.
+    class UnsupportedLibrdkafka < BootError
+      # gem: with its version.
+      def initialize(version:, gem:)
+        oldest = Librdkafka::Version::OLDEST.first(2).join(".")
+        super("librdkafka #{version} (#{gem}) is too old: Skep::Kafka needs #{oldest} or newer. " \
+              "Run `bundle update karafka-rdkafka` with `gem \"karafka-rdkafka\", " \
+              "\">= #{Librdkafka::Version::OLDEST_GEM}\"` in the Gemfile, or `gem install " \
+              "karafka-rdkafka -v \">= #{Librdkafka::Version::OLDEST_GEM}\"`.")
+      end
+
+      # Returns 78: trying again doesn't help.
+      def exit_code = ExitCode::CONFIGURATION
+    end
+
     # An option of the source, or a setting of librdkafka, is invalid.
     class ConfigurationError < BootError
       def initialize(sentences:) = super(sentences.join("\n"))

@@ -76,6 +76,9 @@ module Skep
       # A sentence for each invalid option; needs no network.
       def errors = @options.errors
 
+      # A sentence on what the installed librdkafka lacks, or none; needs no network.
+      def warnings = [*Librdkafka::Bindings.warning]
+
       # The options as plain data, without secrets.
       def facts = @options.facts
 

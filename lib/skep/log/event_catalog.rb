@@ -13,9 +13,10 @@ module Skep
         restart_started reload_started refork_started upgrade_started upgrade_finished
         restart_finished reload_finished refork_finished restart_failed reload_failed
         refork_failed upgrade_failed
-        restart_refused reload_refused upgrade_refused reload_ignored option_ignored mold_booting
-        mold_ready mold_warmed mold_died mold_load_failed mold_hung mold_protocol_error fork_guard
-        fork_failed node_forked node_ready node_assigned node_unassigned node_failed node_over_limit
+        restart_refused reload_refused upgrade_refused reload_ignored option_ignored work_warning
+        mold_booting mold_ready mold_warmed mold_died mold_load_failed mold_hung mold_protocol_error
+        fork_guard fork_failed node_forked node_ready node_assigned node_unassigned node_failed
+        node_over_limit
         swarm_over_budget budget_too_small memory_pressure memory_lowered node_died
         node_exited
         work_isolated spare_ready spare_stepped_in node_hung node_unhealthy node_healthy

@@ -408,6 +408,9 @@ module Skep
         events.publish(:swarm_started, pid: Process.pid, nodes: config.placement.size,
                                        skep: VERSION, ruby: RUBY_VERSION)
         config.warnings.each { |error| events.publish(:option_ignored, level: :warn, error:) }
+        config.work_warnings.uniq.each do |warning|
+          events.publish(:work_warning, level: :warn, warning:)
+        end
       end
 
       def code = @lifecycle.exit_code

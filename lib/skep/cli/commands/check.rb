@@ -26,7 +26,8 @@ module Skep
           given = plain["options"].merge(Swarm::Definition::EnvironmentOptions.read)
           config = Swarm::Definition::Config.new(plain["name"], given, tasks: plain["tasks"])
           code = report(file, config, [*config.errors, *missing_gems(config)],
-                        [*config.warnings, *misspelt(plain["events"]), *misspelt_variables])
+                        [*config.warnings, *config.work_warnings.uniq, *misspelt(plain["events"]),
+                         *misspelt_variables])
           memberships(swarm, config).each { |line| out.puts("  #{line}") } if code.zero?
           code
         end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "skep/kafka/librdkafka/version"
 require "skep/kafka/librdkafka/bindings/functions"
 
 # librdkafka's C functions, bound with FFI.
@@ -29,7 +30,8 @@ module Skep
         @lock = Mutex.new
 
         class << self
-          # Opens the library; raises MissingGem. Starts no thread, so that the mold may call it.
+          # Opens the library; raises MissingGem or UnsupportedLibrdkafka. Starts no thread, so that
+          # the mold may call it.
           def load
             @lock.synchronize { @bound ||= bind(library) }
           end
@@ -42,11 +44,16 @@ module Skep
             raise MissingGem.new(gem: GEM, cause: e.message.lines.first.to_s.chomp)
           end
 
-          # Returns the message of MissingGem, or nil if the library is there.
+          # Returns why there is no library that skep can use, or nil if there is one.
           def missing_library
-            library && nil
-          rescue MissingGem => e # the caller reports it beside other errors
+            load && nil
+          rescue MissingGem, UnsupportedLibrdkafka => e # the caller reports it beside other errors
             e.message
+          end
+
+          # Returns a sentence on what the library lacks, nil if nothing, or if there is no library.
+          def warning
+            @version.warning(gem: gem_version) unless missing_library
           end
 
           # Returns the C string at a pointer, nil for a null pointer.
@@ -74,12 +81,24 @@ module Skep
             extend FFI::Library
             FFI::DynamicLibrary.open(path, FFI::DynamicLibrary::RTLD_LAZY | NO_DELETE)
             ffi_lib path
+            check_version
             PartitionQueue.bind(path) if PartitionQueue.native?
             Functions.each do |name, function, parameters, result, blocking|
               attach_function name, function, parameters, result, blocking:
             end
             true
           end
+
+          # An older library lacks functions: FFI's error for the first of them names no version.
+          def check_version
+            @version ||= Version.of(attach_function(:version_number, :rd_kafka_version, [], :int).call)
+            return if @version.supported?
+
+            raise UnsupportedLibrdkafka.new(version: @version, gem: gem_version)
+          end
+
+          # Returns the gem's name with its version, if RubyGems has loaded it.
+          def gem_version = [GEM, Gem.loaded_specs[GEM]&.version].compact.join(" ")
 
           def version_file
             gem(GEM) unless resolve

@@ -135,6 +135,9 @@ module Skep
 
         attr_reader :name, :tasks, :events, :errors, :warnings
 
+        # Sentences of the works about what they run on.
+        def work_warnings = tasks.flat_map { |task| task["warnings"] || [] }
+
         # What decided the number of nodes: "option" if the user gave it, else the limit of
         # processors, "affinity" or "cpu_quota".
         attr_reader :nodes_from
@@ -145,7 +148,7 @@ module Skep
         def self.valid_name?(name) = name.match?(NAME)
 
         # tasks: a Hash for each kind of work, with "nodes" (nil: the swarm's number), "threads",
-        # "errors" and "facts". events: the names of events with a user's block.
+        # "errors", "warnings" and "facts". events: the names of events with a user's block.
         def initialize(name, options, tasks: [], events: [])
           @name = name.to_s
           @tasks = tasks
