@@ -148,7 +148,7 @@ class BatchTest < Skep::TestCase
     assert_equal %i[seek beginning], @batch.__requested
     @batch.__attach(Fakes::ProgressRecorder.new([], 0))
     assert_nil @batch.__requested
-    assert_raises(ArgumentError) { @batch.pause(-1) }
+    [-1, Float::NAN].each { |wrong| assert_raises(ArgumentError) { @batch.pause(wrong) } }
     assert_raises(ArgumentError) { @batch.pause(1, level: :loud) }
     [-1, :middle, nil, 1.5].each { |place| assert_raises(ArgumentError) { @batch.seek(place) } }
   end

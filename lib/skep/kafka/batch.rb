@@ -79,7 +79,7 @@ module Skep
         unless LEVELS.include?(level)
           raise ArgumentError, "pause needs a level of #{LEVELS.join(", ")} (got #{level.inspect})"
         end
-        return @requested = [:pause, seconds, level] if seconds.is_a?(Numeric) && !seconds.negative?
+        return @requested = [:pause, seconds, level] if seconds.is_a?(Numeric) && seconds >= 0
 
         raise ArgumentError, "pause needs seconds from 0 (got #{seconds.inspect})"
       end

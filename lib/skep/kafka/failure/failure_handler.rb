@@ -23,7 +23,8 @@ module Skep
         KEPT = "the message comes from the dead letter topic, which this source reads"
         RETRIED = "It is retried, not written there again. Fix the handler, or choose a " \
                   "dead_letter_topic that this source doesn't read"
-        MARKED = "All messages of the batch had been marked"
+        MARKED = "The message had been marked: it isn't retried"
+        SOME_MARKED = "The marked messages aren't retried, the rest of the batch is"
         ONE_BY_ONE = "The messages of the batch are retried one by one"
         POISON_HINTS = {
           dead_letter: "It isn't retried; the partition continues",
@@ -32,8 +33,8 @@ module Skep
           skip: "It isn't retried; the partition continues without it"
         }.freeze
         PAUSED = "on_error says so for this error. Fix the cause, then reload or restart"
-        private_constant :HELD, :FINISH, :KEPT, :RETRIED, :MARKED, :ONE_BY_ONE, :PAUSED,
-                         :POISON_HINTS
+        private_constant :HELD, :FINISH, :KEPT, :RETRIED, :MARKED, :SOME_MARKED, :ONE_BY_ONE,
+                         :PAUSED, :POISON_HINTS
 
         def initialize(node:, completion:, outputs:, poison:, options:, report:, scheduler:,
                        metrics:, dead_letter_queue:)
@@ -46,11 +47,12 @@ module Skep
         def handler_raised(item, error, at: nil)
           batch = item.batch
           @metrics.count(batch, :failures)
-          all_marked = item.marked == batch.last_offset
+          marked = item.marked
           undo(item)
-          if all_marked
-            report_failure(batch, error, 0, hint: MARKED)
-            return @node.__failed(error, **place(batch, at), attempt: 0)
+          # Of a message that is marked nothing is tried again. If it isn't known at which message
+          # the handler raised, and it has marked some, it may have been one of those.
+          if marked && (at.nil? || at <= marked)
+            return failed_after_mark(item, batch, error, at, rest: marked < batch.last_offset)
           end
 
           item.failed(at)
@@ -161,6 +163,21 @@ module Skep
           @outputs.abort_batch
           @completion.keep_rest(item)
           item.batch&.__reset_strings
+        end
+
+        # The messages behind the mark haven't failed: nothing is counted for them, and the error is
+        # of none of them. rest: true if there are some. They continue at once, unless one of them
+        # may have failed.
+        def failed_after_mark(item, batch, error, offset, rest:)
+          place = place(batch, offset)
+          if offset || !rest
+            report_failure(batch, error, 0, **place, hint: MARKED)
+          else
+            seconds = @backoff.seconds(1)
+            item.back_off(seconds)
+            report_failure(batch, error, seconds.round(3), hint: SOME_MARKED)
+          end
+          @node.__failed(error, **place, attempt: 0)
         end
 
         # Returns true if the batch isn't tried as a whole again, but split, dead-lettered or

@@ -92,16 +92,15 @@ module Skep
         # The batch's messages are tried one by one. known: the message that has failed keeps its
         # failures.
         def split(known: false)
-          kept = { failures.offset => failures.of_message } if known && failures.offset
-          @batches[0, 1] = batch.split
-          restart_count
-          @failures_by_offset = @failures_by_offset.merge(kept) if kept
+          replace_batch(batch.split, known:)
           @back_off_together = nil
         end
 
-        # Messages for which the block is true get batches of their own.
+        # Messages for which the block is true get batches of their own. The message that has
+        # failed keeps its failures, and no other inherits them.
         def isolate(&)
-          @batches[0, 1] = batch.isolate(&)
+          parts = batch.isolate(&)
+          replace_batch(parts, known: true) if parts.size > 1
         end
 
         # Splits off keys that don't have to wait for the one that failed: all but that offset's, or
@@ -164,6 +163,13 @@ module Skep
 
         def earlier_failures
           @failures_by_offset[batch.first_offset] if @failures_by_offset.any? && batch.size == 1
+        end
+
+        def replace_batch(parts, known:)
+          kept = { failures.offset => failures.of_message } if known && failures.offset
+          @batches[0, 1] = parts
+          restart_count
+          @failures_by_offset = @failures_by_offset.merge(kept) if kept
         end
 
         # It isn't known which part of the batch failed: each begins without failures, but keeps the

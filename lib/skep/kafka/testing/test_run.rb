@@ -89,20 +89,23 @@ module Skep
 
         # Connects the same objects as a node does, with a consumer, outputs and a dead letter queue
         # that need no cluster.
-        def build
+        def build(threads: 1)
           report = Metrics::EventReporter.new(@node, @options.settings)
           @callbacks = Consumer::AssignmentCallbacks.for(@options, @node, report)
-          @dead_letters = FakeDeadLetterQueue.new(@options.settings, @node)
+          @dead_letters = dead_letter_queue
           pipeline = Consumer::GroupMember.build(
             options: @options, node: @node, consumer: @consumer, dead_letter_queue: @dead_letters,
             report:,
             lease: Processing::MembershipLease.new(Float::MAX / 1e10),
             outputs: FakeProducers.new(@node.produced, @options),
-            handler: method(:handle), threads: 1
+            handler: method(:handle), threads:
           )
           @scheduler, @metrics = pipeline.scheduler, pipeline.metrics
-          @worker = pipeline.workers.first
+          @workers = pipeline.workers
+          @worker = @workers.first
         end
+
+        def dead_letter_queue = FakeDeadLetterQueue.new(@options.settings, @node)
 
         def partition(key, log, id)
           reader = Processing::PartitionReader.new(log, *key)

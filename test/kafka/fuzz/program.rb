@@ -1,0 +1,178 @@
+# frozen_string_literal: true
+
+require "skep/kafka/testing"
+
+module HandlerFuzz
+  # The classes of the errors that programs raise, by what is to become of their messages.
+  module Errors
+    Counted = Class.new(StandardError)
+    Script = Class.new(ScriptError)
+    Final = Class.new(StandardError) { include Skep::Kafka::NonRetryable }
+    Dropped = Class.new(StandardError)
+    Paused = Class.new(StandardError)
+    Repeated = Class.new(StandardError)
+    POLICY = { Dropped => :dead_letter, Paused => :pause, Repeated => :retry }.freeze
+    # Of a source without a dead letter topic.
+    PAUSING = POLICY.reject { |_, verdict| verdict == :dead_letter }.freeze
+  end
+
+  # A message, and what happens each time that it is visited: `script` in the handler, `filter`,
+  # `reader` and `key_errors` before that. What isn't in a script succeeds.
+  Item = Struct.new(:partition, :offset, :key, :mode, :skipped, :script, :filter, :reader,
+                    :key_errors, keyword_init: true) do
+    def place = [partition, offset]
+
+    def to_s
+      facts = to_h.reject { |_, value| value.nil? || value == [] || value == false }
+      facts.map { |name, value| "#{name}: #{value.inspect}" }.join(", ")
+    end
+  end
+
+  # A random source, its messages and what its handler does with them: all of it data, so that a
+  # program that breaks a rule can be printed and reduced.
+  class Program
+    # How the handler takes the messages of a batch that begins with a message of that mode.
+    MODES = %i[each each each nested looked_before whole].freeze
+    KINDS = %i[Counted Counted Counted Script Final Dropped Paused Repeated].freeze
+    private_constant :MODES, :KINDS
+
+    attr_reader :seed, :options, :items
+
+    def self.random(seed)
+      random = Random.new(seed)
+      new(seed, random_options(random), Writer.new(random).items)
+    end
+
+    def self.random_options(random)
+      dead = random.rand < 0.75
+      ordered_by = %i[partition partition key callable].sample(random:)
+      { ordered_by:,
+        threads: [1, 1, 2, 3, 4].sample(random:), max_messages: [1, 2, 3, 8].sample(random:),
+        max_attempts: (random.rand(1..4) if dead),
+        transactional: ordered_by == :partition && random.rand < 0.3 }
+    end
+    private_class_method :random_options
+
+    def initialize(seed, options, items)
+      @seed, @options, @items = seed, options, items
+    end
+
+    def dead_letters? = !options[:max_attempts].nil?
+    def by_partition? = options[:ordered_by] == :partition
+
+    # The messages that must be in order: of a partition, or of a key of it. A message without a
+    # key, or for which the callable raises, waits for no other.
+    def group(item)
+      return item.partition if by_partition?
+
+      alone = item.key.nil? || (options[:ordered_by] == :callable && item.key_errors.to_a.any?)
+      alone ? item.place : [item.partition, item.key]
+    end
+
+    def to_s
+      ["#{options}", *items.map { |item| "  #{item}" }].join("\n")
+    end
+
+    # Smaller programs, the smallest first.
+    def reductions
+      [*without_items, *with_plain_options, *with_shorter_scripts, *with_plain_items]
+    end
+
+    private
+
+    def with(items) = Program.new(seed, options, items)
+
+    def without_items
+      return [] if items.size == 1
+
+      halves = items.each_slice((items.size + 1) / 2).map { |some| with(some) }
+      halves + items.map { |item| with(items - [item]) }
+    end
+
+    def with_plain_options
+      plain = { threads: 1, transactional: false, max_messages: 8, ordered_by: :partition }
+      plain.filter_map do |name, value|
+        Program.new(seed, { **options, name => value }, items) unless options[name] == value
+      end
+    end
+
+    def with_shorter_scripts
+      replaced(%i[script filter reader key_errors]) do |list|
+        list.each_index.map { |at| list[0...at] + list[(at + 1)..] }
+      end
+    end
+
+    def with_plain_items
+      replaced(%i[mode key skipped]) do |value|
+        [nil, false, :each].include?(value) ? [] : [nil]
+      end
+    end
+
+    def replaced(fields)
+      items.flat_map.with_index do |item, at|
+        fields.flat_map do |field|
+          yield(item[field]).map do |value|
+            with(items.dup.tap { |all| all[at] = item.dup.tap { |one| one[field] = value } })
+          end
+        end
+      end
+    end
+
+    # Writes random messages.
+    class Writer
+      def initialize(random) = @random = random
+
+      def items
+        partitions = @random.rand(1..2)
+        count = @random.rand(1..10)
+        offsets = Hash.new(0)
+        Array.new(count) do
+          partition = @random.rand(partitions)
+          offset = offsets[partition]
+          offsets[partition] += @random.rand < 0.1 ? 3 : 1
+          item(partition, offset, count)
+        end
+      end
+
+      private
+
+      def item(partition, offset, count)
+        Item.new(partition:, offset:, key: [nil, "a", "b", "c"].sample(random: @random),
+                 mode: MODES.sample(random: @random), skipped: @random.rand < 0.1,
+                 script: script(count), filter: before(0.04), reader: before(0.06),
+                 key_errors: before(0.06))
+      end
+
+      # Most messages succeed at once; some fail for ever, as far as attempts go.
+      def script(count)
+        case @random.rand
+        when 0...0.5 then Array.new(@random.rand(0..1)) { step(count) }
+        when 0.5...0.9 then Array.new(@random.rand(1..4)) { step(count) }
+        else [step(count)] * 12
+        end
+      end
+
+      def step(count)
+        case @random.rand
+        when 0...0.25 then [:mark]
+        when 0.25...0.5 then [:raise, kind]
+        when 0.5...0.68 then [:mark_raise, kind]
+        when 0.68...0.72 then [:mark_all_raise, kind]
+        when 0.72...0.78 then [:mark_first_raise, kind]
+        when 0.78...0.83 then [%i[pause mark_pause].sample(random: @random)]
+        when 0.83...0.87
+          [:seek, [:beginning, :end, @random.rand(count)].sample(random: @random)]
+        when 0.87...0.93 then [:revoke]
+        else [:switch]
+        end
+      end
+
+      def kind = KINDS.sample(random: @random)
+
+      def before(likely)
+        @random.rand < likely ? [kind] * [1, 1, 2, 12].sample(random: @random) : []
+      end
+    end
+    private_constant :Writer
+  end
+end

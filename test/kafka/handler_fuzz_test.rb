@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "kafka/fuzz/search"
+
+# Random handlers against the rules that HandlerFuzz::Model knows: no message is lost, committed
+# before it is done, dead-lettered without cause or with another message's error, or out of order.
+class HandlerFuzzTest < Skep::TestCase
+  SEEDS = 500 # of each test
+  # What FailureHandler did before it looked at what the handler has marked.
+  CHARGES_THE_REST = Module.new do
+    def handler_raised(item, *, **)
+      undo(item) unless item.marked == item.batch.last_offset
+      super
+    end
+  end
+  private_constant :SEEDS, :CHARGES_THE_REST
+
+  def setup
+    missing = Skep::Kafka::Librdkafka::Bindings.missing_library
+    missing(missing) if missing
+  end
+
+  if ENV["SEED"]
+    test "the program of the seed SEED breaks no rule" do
+      puts HandlerFuzz::Program.random(Integer(ENV.fetch("SEED")))
+      refute_broken { |search| search.seed(Integer(ENV.fetch("SEED"))) }
+    end
+  else
+    4.times do |number|
+      first = (number * SEEDS) + 1
+      test "the programs #{first} to #{first + SEEDS - 1} break no rule" do
+        refute_broken { |search| search.seeds(first...(first + SEEDS)) }
+      end
+    end
+  end
+
+  test "finds errors that are charged to a message behind the marked one" do
+    pid, reader = in_child do |writer|
+      Skep::Kafka::Failure::FailureHandler.prepend(CHARGES_THE_REST)
+      writer.write(HandlerFuzz::Search.new.seeds(1..SEEDS).to_s)
+    end
+    found = reader.read
+    Process.wait(pid)
+
+    assert_match(/another message's error|attempts of|ends the node|lost/, found)
+  end
+
+  private
+
+  def refute_broken
+    report = yield HandlerFuzz::Search.new
+    assert report.nil?, report
+  end
+end
