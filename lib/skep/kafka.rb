@@ -25,6 +25,7 @@ require "json"
 require "socket"
 require "zlib"
 
+require "skep/error_place"
 require "skep/spelling"
 require "skep/threads"
 require "skep/swarm/stats"

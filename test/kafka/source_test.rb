@@ -223,7 +223,9 @@ class KafkaSourceTest < KafkaCase
     broker(orders: 1, dead: 1)
     feed("orders", %w[a b bad c].map { |payload| [payload, payload] })
     done = []
+    line = nil
     events = play({ dead_letter_topic: "dead", max_attempts: 2 }) do |batch, node|
+      line = __LINE__ + 1
       raise ArgumentError, "can't read it" if batch.payloads.include?("bad")
 
       done.concat(batch.payloads)
@@ -237,11 +239,34 @@ class KafkaSourceTest < KafkaCase
 
     assert_equal %w[a b c], done
     assert_equal 1, named(events, "dead_lettered").size
+    assert_equal [1, 2], (named(events, "on_error").map { |context| context[:attempt] })
+    failed = named(events, "handler_failed").first
+    assert_match(/source_test\.rb:#{line}:/, failed[:backtrace].first)
+    assert_equal failed[:at], named(events, "dead_lettered").first[:at]
     assert_equal %w[bad bad], [dead.key, dead.payload]
     assert_equal({ "skep.topic" => "orders", "skep.partition" => "0", "skep.offset" => "2",
                    "skep.error" => "ArgumentError: can't read it", "skep.attempts" => "2",
+                   "skep.error_at" => "#{__FILE__.delete_prefix("#{Dir.pwd}/")}:#{line}",
                    "skep.host" => Socket.gethostname },
                  dead.headers)
+  end
+
+  test "logs a failure that repeats, and calls on_error for it, once in ten seconds" do
+    broker(orders: 3)
+    feed("orders", (0..2).map { |partition| ["k", "bad", partition] })
+    tries = 0
+    events = play({ threads: 3 }) do |_, node|
+      node.stop! if (tries += 1) >= 12
+      raise IOError, "away"
+    end
+    failed = named(events, "handler_failed")
+
+    assert_operator failed.size, :>=, 12
+    assert_equal 1, (failed.count { |facts| facts[:level] == :error })
+    assert_equal 1, (failed.count { |facts| facts[:backtrace] })
+    assert_equal 1, named(events, "on_error").size
+    assert_match(/no dead_letter_topic: it is retried until it succeeds/, failed.first[:hint])
+    assert_equal [3], (failed.map { |facts| facts[:hint] }.compact.tally.values)
   end
 
   test "dead-letters a message with all values of a repeated header" do

@@ -12,7 +12,7 @@ class EventLogTest < Skep::TestCase
     log(log_format: :text).event("node_died", :warn, { node: 0, signal: "KILL",
                                                        error: "it said \"no\"", list: [1, 2] })
     time = /\d{4}-\d\d-\d\dT[\d:.]+Z/
-    facts = /swarm=a node=0 signal=KILL error="it said \\"no\\"" list=\[1,2\]/
+    facts = /swarm=a node=0 signal=KILL error='it said "no"' list=\[1,2\]/
 
     assert_match(/\A#{time} WARN  node_died #{facts}\n\z/, line)
   end

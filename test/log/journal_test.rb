@@ -24,7 +24,7 @@ class JournalTest < Skep::TestCase
   test "sends each fact as a field, and the level as PRIORITY" do
     log({}).event("node_died", :warn, { node: 0, signal: "KILL", in_flight: ["orders 1@7"] })
 
-    line = 'node_died swarm=a node=0 signal=KILL in_flight="[\"orders 1@7\"]"'
+    line = %(node_died swarm=a node=0 signal=KILL in_flight='["orders 1@7"]')
 
     assert_equal({ "MESSAGE" => line, "PRIORITY" => "4", "SYSLOG_IDENTIFIER" => "skep",
                    "SKEP_EVENT" => "node_died", "SKEP_SWARM" => "a", "SKEP_NODE" => "0",

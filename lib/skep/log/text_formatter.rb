@@ -3,7 +3,8 @@
 require "json"
 require "time"
 
-# Formats an event as text: its name and facts, and below them the backtraces of threads.
+# Formats an event as text: its name and facts, and below them the backtraces of threads or of an
+# error.
 #
 #   TextFormatter.message("node_died", node: 0, signal: "KILL")
 #   # => "node_died node=0 signal=KILL"
@@ -12,10 +13,13 @@ require "time"
 module Skep
   module Log
     module TextFormatter
-      DETAILS = %i[threads tasks].freeze
+      DETAILS = %i[threads tasks backtrace].freeze
       SILENT = "  no backtraces: the node didn't answer in time, so C code may hold the GVL"
       STOPPED = %w[stopped traced].freeze # such a node can't answer
-      private_constant :SILENT, :STOPPED
+      WORD = /\A[^ "'`=\\[:cntrl:]\u2028\u2029]+\z/
+      JSON_WORD = /\A[^ '`\\[:cntrl:]\u2028\u2029]+\z/
+      CONTROL = /[[:cntrl:]\u2028\u2029]/
+      private_constant :SILENT, :STOPPED, :WORD, :JSON_WORD, :CONTROL
 
       module_function
 
@@ -25,7 +29,7 @@ module Skep
 
       # Names that a work gives its events and facts are quoted, so that they can't forge a line.
       def message(name, facts)
-        below, beside = facts.partition { |key, value| DETAILS.include?(key) && rows?(value) }
+        below, beside = facts.partition { |key, value| DETAILS.include?(key) && rows?(key, value) }
         words = beside.map { |key, value| "#{word(key.to_s)}=#{word(value)}" }
         [[word(name), *words].join(" "), *(SILENT if silent?(name, facts)),
          *details(below.to_h)].join("\n")
@@ -33,7 +37,8 @@ module Skep
 
       # The threads of a node, as the node reports them and as the kernel does.
       def details(facts)
-        [*facts[:threads]&.map { |one| thread(one) }, *facts[:tasks]&.map { |one| task(one) }]
+        [*facts[:threads]&.map { |one| thread(one) }, *facts[:tasks]&.map { |one| task(one) },
+         *indented(facts[:backtrace])]
       end
 
       def silent?(name, facts)
@@ -41,7 +46,9 @@ module Skep
       end
 
       # Returns false for a fact of that name which a work has given another meaning.
-      def rows?(value) = value.is_a?(Array) && value.all?(Hash)
+      def rows?(key, value)
+        value.is_a?(Array) && value.all?(key == :backtrace ? String : Hash)
+      end
 
       def thread(facts)
         [line("  thread #{facts['name']} (#{facts['status']})"), *indented(facts["backtrace"])]
@@ -55,11 +62,32 @@ module Skep
       def indented(lines) = [*lines].map { |line| line("    #{line}") }
       def line(text) = text.tr("\n", " ")
 
+      # Returns one word. A text that isn't one is between quotes that it doesn't contain, so that
+      # it reads as it is. A text with all kinds of quotes, or control characters, is escaped.
       def word(value)
-        text = value.is_a?(String) ? value : JSON.generate(Swarm::IPC::PlainData.of(value))
-        text.match?(/\A[^\s"=\\]+\z/) ? text : text.to_json
+        return json(value) unless value.is_a?(String)
+        return value if value.match?(WORD)
+
+        quoted(value)
       end
-      private_class_method :details, :silent?, :rows?, :thread, :task, :indented, :line, :word
+
+      def json(value)
+        text = JSON.generate(Swarm::IPC::PlainData.of(value))
+        text.match?(JSON_WORD) ? text : quoted(text)
+      end
+
+      def quoted(text)
+        return escaped(text) if text.match?(CONTROL)
+        return "\"#{text}\"" unless text.match?(/["\\]/)
+
+        quote = %w[' `].find { |one| !text.include?(one) }
+        quote ? [quote, text, quote].join : escaped(text)
+      end
+
+      # JSON leaves some control characters and line separators as they are.
+      def escaped(text) = text.to_json.gsub(CONTROL) { |one| Kernel.format("\\u%04x", one.ord) }
+      private_class_method :details, :silent?, :rows?, :thread, :task, :indented, :line, :word,
+                           :json, :quoted, :escaped
     end
   end
 end

@@ -11,6 +11,7 @@ module Skep
   end
 end
 
+require "skep/error_place"
 require "skep/spelling"
 
 require "skep/swarm/definition/run_directory"

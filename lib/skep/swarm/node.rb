@@ -300,7 +300,8 @@ module Skep
       def guard(hook)
         yield
       rescue *Processes::HOOK_ERRORS => e # a user's block: reported, and skep continues
-        event(:hook_failed, level: :error, hook:, error: IPC::PlainData.error(e))
+        event(:hook_failed, level: :error, hook:, error: IPC::PlainData.error(e),
+                            at: ErrorPlace.of(e))
       end
     end
   end

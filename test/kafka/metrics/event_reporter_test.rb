@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "kafka/support/kafka_case"
+require "skep/kafka/testing"
 
 module Skep
   module Kafka
@@ -41,6 +42,48 @@ module Skep
           @report.problem("HELD", "5000 held", name: :kafka_backpressure, topic: "orders",
                                                partition: 0)
           assert_equal 1, @events.last.last[:repeated]
+        end
+
+        test "reports a kind of failure once, then in ten seconds with a count; others as debug" do
+          batch = Testing.batch("orders", ["a"])
+          raised = ->(place) { RuntimeError.new("no").tap { |e|
+  e.set_backtrace(["/app/#{place}"])
+}
+}
+          error = raised["a.rb:1:in `x'"]
+          [0, 1, 9.9, 10, 10.1, 20].each do |now|
+            @now = now.to_f
+            @report.retried(batch, error, retry_in: 1)
+          end
+          @report.retried(batch, raised["b.rb:2"], retry_in: 1)
+          @report.retried(batch, IOError.new("no").tap { |e|
+  e.set_backtrace(error.backtrace)
+}, retry_in: 1)
+          @now = 80.0 # forgotten
+          @report.retried(batch, error, retry_in: 1)
+
+          told = @events.map { |_, facts| facts.values_at(:level, :repeated, :at) }
+          assert_equal [[:error, nil, "/app/a.rb:1"], [:debug, nil, "/app/a.rb:1"],
+                        [:debug, nil, "/app/a.rb:1"], [:error, 2, "/app/a.rb:1"],
+                        [:debug, nil, "/app/a.rb:1"], [:error, 1, "/app/a.rb:1"],
+                        [:error, nil, "/app/b.rb:2"], [:error, nil, "/app/a.rb:1"],
+                        [:error, nil, "/app/a.rb:1"]], told
+          assert_equal [0, 6, 7, 8], (@events.each_index.select { |n| @events[n].last[:backtrace] })
+        end
+
+        test "a final failure is always reported as an error" do
+          2.times {
+  @report.failed(:dead_lettered, Testing.batch("orders", ["a"]), RuntimeError.new("no"))
+}
+          assert_equal %i[error error], @events.map { |_, facts| facts[:level] }
+        end
+
+        test "remembers a limited number of kinds" do
+          2_000.times do |n|
+            error = RuntimeError.new("no").tap { |e| e.set_backtrace(["/app/#{n}.rb:1"]) }
+            @report.retried(Testing.batch("orders", ["a"]), error, retry_in: 1)
+          end
+          assert_operator @report.instance_variable_get(:@kinds).size, :<=, 1_001
         end
 
         test "reports an error of a broker once a minute, whatever the partition" do

@@ -58,7 +58,7 @@ class FakeNode
   def scaling_down? = false
   def __all_stop? = false
   def __others_to_await? = false
-  def __failed(_error, **context) = nil # rubocop:disable Lint/UnusedMethodArgument -- as the real
+  def __failed(_error, **context) = report("on_error", **context)
   def quiet? = @quiet || stopping?
 
   def wait_for(ios, timeout = nil)

@@ -15,7 +15,7 @@ KafkaScenario.play do
   feed(orders, (0...MESSAGES).map { |n| ["k#{n % KEYS}", "#{n} #{"x" * 1_000}", 0] })
   place, healthy = File.join(directory, "done"), File.join(directory, "healthy")
   start = lambda do
-    run_swarm(<<~RUBY)
+    run_swarm(<<~RUBY, arguments: %w[--log-level debug])
       require "skep/kafka"
       kafka = { "bootstrap.servers": "#{broker.address}" }
       source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: ["#{orders}"], threads: 2,

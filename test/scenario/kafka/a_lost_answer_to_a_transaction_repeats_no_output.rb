@@ -23,7 +23,7 @@ KafkaScenario.play do
   orders = topic("orders", 2)
   outputs = topic("outputs", 2)
   raising = File.join(directory, "raising")
-  swarm = run_swarm(<<~RUBY)
+  swarm = run_swarm(<<~RUBY, arguments: %w[--log-level debug])
     require "skep/kafka"
     kafka = { "bootstrap.servers": "#{broker.address}" }
     source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: "#{orders}", max_messages: 10,

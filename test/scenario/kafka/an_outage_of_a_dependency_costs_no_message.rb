@@ -25,7 +25,7 @@ class Dependency < KafkaScenario
     orders = topic("orders.#{name}", 1)
     letters = topic("dead.#{name}", 1) if dead
     feed(orders, (0...COUNT).map { |n| [n.to_s, "v"] })
-    @swarm = run_swarm(source(orders, by, letters))
+    @swarm = run_swarm(source(orders, by, letters), arguments: %w[--log-level debug])
     @swarm.await("handler_failed")
     @swarm.follow_for(seconds)
     File.write(File.join(@swarm.directory, "back"), "")

@@ -12,7 +12,7 @@ KafkaScenario.play do
     orders, dead = topic("orders-#{order}", 1), topic("dead-#{order}", 1)
     tries, others = File.join(directory, "tries-#{order}"), File.join(directory, "others-#{order}")
     start = lambda do
-      run_swarm(<<~RUBY)
+      run_swarm(<<~RUBY, arguments: %w[--log-level debug])
         require "skep/kafka"
         source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "#{broker.address}" },
                                          group: "#{order}", topics: ["#{orders}"],

@@ -50,7 +50,7 @@ RailsScenario.play do
     Skep.on_fork(child: -> { File.write("log/forked", "\#{Note.backend}\\n", mode: "a") })
   RUBY
 
-  swarm = run_application
+  swarm = run_application(arguments: %w[--log-level debug]) # each failed attempt is logged
   jobs = 300
   some = <<~RUBY
     ActiveJob.perform_all_later(Array.new(#{jobs}) { |number| NoteJob.new(number) })

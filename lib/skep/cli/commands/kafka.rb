@@ -257,7 +257,7 @@ module Skep
             { letter: letter.place, from: letter.origin,
               time: message.timestamp&.strftime("%F %T"), host: letter.host,
               attempts: letter.attempts, crashes: letter.crashes, replays: letter.replays,
-              error: letter.error, **content(:key, message.key),
+              error: letter.error, at: letter.error_at, **content(:key, message.key),
               headers: letter.headers.reject { |name, _| name.start_with?("skep.") }
                              .to_h { |name, value| [text(name), text(Array(value).join(", "))] },
               **content(:payload, message.payload, options[:json] ? nil : PAYLOAD) }

@@ -18,7 +18,7 @@ module Skep
       # A message of a dead letter topic.
       class DeadLetterMessage
         REPLAYS = "skep.replays" # the header that counts them
-        OWN = /\Askep\.(topic|partition|offset|error|attempts|crashes|host)\z/
+        OWN = /\Askep\.(topic|partition|offset|error|error_at|attempts|crashes|host)\z/
         DIGITS = 19 # of the largest offset
         private_constant :OWN, :DIGITS
 
@@ -30,6 +30,7 @@ module Skep
         def partition = number("skep.partition") # the number there
         def offset = number("skep.offset") # the offset there
         def error = text("skep.error").to_s # class and message
+        def error_at = text("skep.error_at") # file and line that raised it; nil if unknown
         def attempts = number("skep.attempts") # how often it failed
         def crashes = number("skep.crashes") # how often it crashed its node; nil: it didn't
         def host = text("skep.host") # of the node

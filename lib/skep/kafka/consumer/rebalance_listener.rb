@@ -409,7 +409,7 @@ module Skep
           topic, number = partition.key
           error = @report.clean(Metrics::EventReporter.describe(e))
           @report.event(:hook_failed, level: :error, hook: "on_revoked", topic:, partition: number,
-                                      error:)
+                                      error:, at: ErrorPlace.of(e))
           @node.__failed(e, topic:, partition: number)
         end
       end

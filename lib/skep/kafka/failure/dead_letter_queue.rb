@@ -10,7 +10,8 @@
 #
 # Raises DeliveryFailed if it couldn't be written; while the node stops, it gives up after some
 # seconds and raises, too. It adds the headers skep.topic, skep.partition, skep.offset, skep.error,
-# skep.attempts and skep.host, and skep.crashes for a poison message. A message that has the first
+# skep.attempts and skep.host, skep.error_at if it is known where the error was raised, and
+# skep.crashes for a poison message. A message that has the first
 # three already, since it has been a dead letter before, keeps these.
 module Skep
   module Kafka
@@ -94,10 +95,10 @@ module Skep
 
         def headers(message, error, counts)
           text = @settings.redact(Metrics::EventReporter.describe(error))
-          message.headers.merge(
-            origin(message), counts.compact,
-            "skep.error" => text.byteslice(0, ERROR_BYTES).scrub, "skep.host" => Socket.gethostname
-          )
+          own = { **counts, "skep.error" => text.byteslice(0, ERROR_BYTES).scrub,
+                            "skep.error_at" => ErrorPlace.of(error),
+                            "skep.host" => Socket.gethostname }
+          message.headers.except("skep.error_at").merge(origin(message), own.compact)
         end
 
         def origin(message)

@@ -32,9 +32,10 @@ module Skep
                  "dead_letter_topic or on_poison: :skip",
           skip: "It isn't retried; the partition continues without it"
         }.freeze
+        ENDLESS = "There is no dead_letter_topic: it is retried until it succeeds"
         PAUSED = "on_error says so for this error. Fix the cause, then reload or restart"
         private_constant :HELD, :FINISH, :KEPT, :RETRIED, :MARKED, :SOME_MARKED, :ONE_BY_ONE,
-                         :PAUSED, :POISON_HINTS
+                         :ENDLESS, :PAUSED, :POISON_HINTS
 
         def initialize(node:, completion:, outputs:, poison:, options:, report:, scheduler:,
                        metrics:, dead_letter_queue:)
@@ -57,8 +58,8 @@ module Skep
 
           item.failed(at)
           context = { **place(batch, at), attempt: item.failures.number }
-          retry_or_give_up(item, error, at, batch)
-          @node.__failed(error, **context) # last: a block of on_error may never return
+          final = retry_or_give_up(item, error, at, batch) == :final
+          tell_hooks(error, context, final:) # last: a block of on_error may never return
         end
 
         # Counts as a failure of the handler at these messages. The batch's other messages are
@@ -120,13 +121,16 @@ module Skep
         private
 
         # batch: as the handler was given it, with what it has marked.
+        # Returns :final if the message isn't tried again.
         def retry_or_give_up(item, error, at, batch)
           failures = item.failures # before split_failed_key, which may begin a new FailureCount
           known = !at.nil? || item.batch.size == 1
           item.split_failed_key(at, wait: batch.first_offset == at)
           return try_again(item, error, failures) unless tried_enough?(item, error, known:)
 
+          alone = known && item.batch.size == 1
           give_up(item, error, failures, known:)
+          :final if alone
         end
 
         # The partition moves on without the message.
@@ -177,7 +181,7 @@ module Skep
             item.back_off(seconds)
             report_failure(batch, error, seconds.round(3), hint: SOME_MARKED)
           end
-          @node.__failed(error, **place, attempt: 0)
+          tell_hooks(error, { **place, attempt: 0 })
         end
 
         # Returns true if the batch isn't tried as a whole again, but split, dead-lettered or
@@ -227,7 +231,9 @@ module Skep
         # failures: of the batch before it was split.
         def try_again(item, error, failures = item.failures)
           seconds = back_off(item, failures)
-          report_failure(item.batch, error, seconds.round(3), attempt: failures.number)
+          hint = ENDLESS if failures.number == 1 && @options.dead_letter_topic.nil?
+          report_failure(item.batch, error, seconds.round(3), attempt: failures.number,
+                                                              **(hint ? { hint: } : {}))
           report_held(item.partition) if item.partition.held?
         end
 
@@ -279,7 +285,19 @@ module Skep
 
         def report_failure(batch, error, retry_in, **facts)
           @metrics.count(batch, :retries)
-          @report.failed(:handler_failed, batch, error, retry_in:, **facts)
+          # Without retry_in this is the last that is said of the batch.
+          return @report.failed(:handler_failed, batch, error, **facts) unless retry_in
+
+          @report.retried(batch, error, retry_in:, **facts)
+        end
+
+        # Calls the blocks of Swarm#on_error: at the first failure of a kind, then once in ten
+        # seconds with the number of those in between. final: the message isn't tried again.
+        def tell_hooks(error, context, final: false)
+          told = @report.tell(:hooks, context[:topic], error) || ({} if final)
+          return unless told
+
+          @node.__failed(error, **context, **told.slice(:repeated))
         end
 
         def report_held(partition)

@@ -3,6 +3,10 @@
 # Reports librdkafka's log lines and errors, and skep's own Kafka events, to the supervisor. Removes
 # secrets. A repeated error is reported once a minute at most, with the number of repetitions.
 #
+# A failure of a handler is reported at level error if it is the first of its kind (the same topic,
+# class of error and place), and then once in ten seconds, with the number of those in between.
+# These are reported at level debug.
+#
 #   report = EventReporter.new(node, settings)
 #   report.log(event)       # a librdkafka event of kind :log
 #   report.error(event)     # one of kind :error
@@ -15,9 +19,10 @@ module Skep
         MAX_REMEMBERED = 1_000 # different errors
         # Events that concern the messages of one partition: repeated ones are counted for each.
         BY_PARTITION = %i[kafka_unreadable kafka_backpressure not_dead_lettered].freeze
+        FAILURES_EVERY = 10.0 # seconds between two failures of a kind that are reported as errors
         ALSO_ERRORS = %w[FAIL ERROR].freeze # facilities of log lines that are error events as well
         LEVELS = %i[error error error error warn info info debug].freeze # of syslog's 0 to 7
-        private_constant :MAX_REMEMBERED, :BY_PARTITION, :ALSO_ERRORS, :LEVELS
+        private_constant :MAX_REMEMBERED, :FAILURES_EVERY, :BY_PARTITION, :ALSO_ERRORS, :LEVELS
 
         # Returns the class and message of an exception in UTF-8, without the lines of source that
         # Ruby 3.1 adds to a NameError's. The user's exception may have a message in any encoding,
@@ -31,8 +36,11 @@ module Skep
           "#{error.class}, whose message raised #{e.class}"
         end
 
-        def initialize(node, settings, clock: OS.method(:now))
+        # failures_every: 0 reports each failure of a handler as an error, for tests.
+        def initialize(node, settings, clock: OS.method(:now), failures_every: FAILURES_EVERY)
           @clock = clock
+          @failures_every = failures_every
+          @kinds = {} # of failures, for each use: when one was told, how many were not told since
           @node = node
           @settings = settings
           @seen = {}
@@ -68,16 +76,54 @@ module Skep
                                                              partition: partition.number, **facts)
         end
 
-        # Reports an exception that a batch's handler raised.
-        def failed(name, batch, error, **facts)
+        # Reports an exception that a batch's handler raised, and what follows from it.
+        def failed(name, batch, error, level: :error, **facts)
           text = clean(EventReporter.describe(error))
-          event(name, level: :error, **batch.place, error: text, **facts)
+          at = ErrorPlace.of(error)
+          event(name, level:, **batch.place, error: text, **(at ? { at: } : {}), **facts)
+        end
+
+        # Reports that a handler has raised and is called again.
+        def retried(batch, error, **facts)
+          told = tell(:log, batch.topic, error)
+          return failed(:handler_failed, batch, error, level: :debug, **facts) unless told
+
+          failed(:handler_failed, batch, error, **facts, **told.slice(:repeated),
+**backtrace(told, error))
+        end
+
+        # Returns nil if a failure of this kind was told within the last ten seconds, else facts to
+        # tell it with: first: true for the first one, or how many were repeated since. use: what it
+        # is told for; each use has a count of its own.
+        def tell(use, topic, error)
+          kind = [use, topic, error.class, ErrorPlace.of(error)]
+          @lock.synchronize { tell_kind(kind, @clock.call) }
         end
 
         # Returns the text without secrets.
         def clean(text) = @settings.redact(text)
 
         private
+
+        def backtrace(told, error)
+          lines = told[:first] ? ErrorPlace.backtrace(error).map { |line| clean(line) } : []
+          lines.empty? ? {} : { backtrace: lines }
+        end
+
+        # A kind that hasn't occurred for QUIET seconds is a first one again.
+        def tell_kind(kind, now)
+          at, count, last = @kinds[kind]
+          @kinds.clear if @kinds.size > MAX_REMEMBERED
+          if at.nil? || now - last >= QUIET
+            @kinds[kind] = [now, 0, now]
+            return { first: true }
+          end
+          told = now - at >= @failures_every
+          @kinds[kind] = told ? [now, 0, now] : [at, count + 1, now]
+          return unless told
+
+          count.zero? ? {} : { repeated: count }
+        end
 
         # Returns nil if the same was reported within QUIET seconds, otherwise facts to report with
         # it: how often it was repeated since.

@@ -90,7 +90,7 @@ module Skep
         # Connects the same objects as a node does, with a consumer, outputs and a dead letter queue
         # that need no cluster.
         def build(threads: 1)
-          report = Metrics::EventReporter.new(@node, @options.settings)
+          report = Metrics::EventReporter.new(@node, @options.settings, failures_every: 0)
           @callbacks = Consumer::AssignmentCallbacks.for(@options, @node, report)
           @dead_letters = dead_letter_queue
           pipeline = Consumer::GroupMember.build(

@@ -69,6 +69,7 @@ module Skep
 
         def read
           refuse_missing unless File.file?(@file)
+          ErrorPlace.file = @file
           load(File.expand_path(@file))
         rescue SyntaxError => e
           refuse(syntax(e), "correct it, and #{@advice}")

@@ -189,6 +189,7 @@ module Skep
           "unhealthy" => row("its work has called `node.unhealthy!`", "reason" => Field::TEXT),
           "healthy" => row("its work has called `node.healthy!`"),
           "failed" => row("its boot or its work raised", "sentence" => Field::TEXT,
+                          "at" => Field::TEXT.or_nil,
                           "backtrace" => Field::LINE_LIST.or_nil, "refused" => Field::FLAG.or_nil,
                           "exit_code" => Field::WHOLE.or_nil),
           "suspects_resolved" => row("has done these items; blamed: they caused the crashes",

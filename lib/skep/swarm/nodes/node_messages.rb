@@ -107,7 +107,7 @@ module Skep
             node.slot.refusal, node.slot.refusal_code = frame["sentence"], frame["exit_code"]
           end
           @events.publish(:node_failed, node, level: :error, error: frame["sentence"],
-                                              backtrace: frame["backtrace"])
+                                              at: frame["at"], backtrace: frame["backtrace"])
         end
 
         def facts(frame)

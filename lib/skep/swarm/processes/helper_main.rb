@@ -74,7 +74,7 @@ module Skep
           yield
         rescue *HOOK_ERRORS => e # a user's block: it is reported, and the others still run
           @node.event(:hook_failed, level: :error, hook:, error: IPC::PlainData.error(e),
-                                     at: e.backtrace&.first)
+                                     at: ErrorPlace.of(e))
         end
       end
 

@@ -179,7 +179,7 @@ module Skep
           when SystemExit then error.status
           else
             failed(IPC::PlainData.error(error),
-                   { "backtrace" => (error.backtrace || []).first(20) })
+                   { "at" => ErrorPlace.of(error), "backtrace" => ErrorPlace.backtrace(error) })
           end
         end
 

@@ -23,6 +23,7 @@ module Skep
             from: (cut(place(letter), SHORT) if letter.topic), time: time(message.timestamp),
             host: cut(letter.host, SHORT), attempts: letter.attempts, crashes: letter.crashes,
             replays: letter.replays, error: cut(letter.error, TEXT),
+            at: cut(letter.error_at, SHORT),
             **content(:key, message.key), headers: headers(message),
             bytes: message.payload&.bytesize, **content(:payload, message.payload) }.compact
         end

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+module Skep
+  # Where the application raised an exception: the first line of its backtrace that is neither
+  # skep's nor a gem's.
+  #
+  #   ErrorPlace.of(error)          # => "app/models/order.rb:12"; nil if only skep's code raised it
+  #   ErrorPlace.backtrace(error)   # => its lines, without those of skep that called the handler
+  #
+  # Paths are relative to the directory in which skep was started, or that of the swarm's file.
+  module ErrorPlace
+    LINE = /\A(.+?):(\d+)(?=:|\z)/
+    OWN = File.expand_path("..", __dir__) # skep's lib
+    LINES = 20
+    FRAMES, DEPTH = 200, 5 # that are looked at, of each of so many causes
+    RUBY = RbConfig::CONFIG.values_at("rubylibdir", "rubyarchdir", "sitelibdir", "vendorlibdir",
+                                      "vendordir").compact.uniq.freeze
+    START = begin
+      Dir.pwd
+    rescue SystemCallError # it was removed
+      nil
+    end
+    private_constant :LINE, :OWN, :LINES, :FRAMES, :DEPTH, :RUBY, :START
+
+    class << self
+      # The swarm's file.
+      def file=(path)
+        @folder = File.dirname(File.expand_path(path))
+      end
+
+      def of(error)
+        found = nil
+        each_place(error) do |path, line|
+          found = [path, line] if found.nil? || !gem?(path)
+          break unless gem?(path)
+        end
+        found && [relative(found.first), found.last].join(":")
+      end
+
+      def backtrace(error)
+        lines = error.backtrace.to_a.map { |line| line.to_s.scrub }
+        last = lines.rindex { |line| foreign?(line) }
+        lines.first(last ? [last + 1, LINES].min : LINES)
+      end
+
+      private
+
+      # Yields path and number of each line that isn't skep's or Ruby's own, of the error and of its
+      # causes: skep wraps what it reports of some.
+      def each_place(error)
+        DEPTH.times do
+          error.backtrace.to_a.first(FRAMES).each do |line|
+            line = line.to_s.scrub
+            place = line.match(LINE)&.captures if foreign?(line)
+            yield place if place
+          end
+          error = error.cause or break
+        end
+      end
+
+      def foreign?(line)
+        !line.start_with?("<internal:", "#{OWN}/", *RUBY.map { |path| "#{path}/" })
+      end
+
+      def gem?(path) = path.start_with?(*gems)
+
+      # Those of Bundler's Git repositories too.
+      def gems
+        return [] unless defined?(::Gem)
+
+        @gems ||= ::Gem.path.flat_map { |path| ["#{path}/gems/", "#{path}/bundler/gems/"] }
+      end
+
+      def relative(path)
+        roots = [START, @folder].compact.reject { |root| root == "/" }
+        root = roots.find { |one| path.start_with?("#{one}/") }
+        root ? path.delete_prefix("#{root}/") : path
+      end
+    end
+  end
+end
