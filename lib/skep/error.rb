@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "skep/exit_code"
+require "skep/user_error"
 
 # The root of skep's errors. Each error builds its sentence from facts and says what to do next.
 #

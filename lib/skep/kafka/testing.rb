@@ -42,8 +42,8 @@ module Skep
         # no time. A failing batch is retried as the source says; without a dead letter topic
         # `retries` times, then the run stops.
         #
-        # Raises ConfigurationError for invalid options, and exceptions of the handler that aren't
-        # StandardErrors (they would end the node).
+        # Raises ConfigurationError for invalid options, and exceptions of the handler that
+        # would end the node: SystemExit, signals, NoMemoryError.
         #
         # topic: of messages that don't say theirs; by default the first one that the source reads.
         # A source whose topics have handlers of their own needs no block.

@@ -42,7 +42,7 @@ module Skep
         JobProducer.with_node(node) do
           node.busy(for: @job_timeout) { ActiveJob::Base.execute(data) }
         end
-      rescue StandardError => e # the source decides about retries
+      rescue UserError => e # the source decides about retries
         raise handled_by_job?(data, e) && !e.frozen? ? e.extend(Kafka::NonRetryable) : e
       end
 

@@ -11,7 +11,7 @@ module Skep
     module Processes
       # What a user's hook may raise without an effect on the process that runs it. `exit` in a hook
       # must not look like the end of the work.
-      HOOK_ERRORS = [StandardError, ScriptError, SystemStackError, SystemExit].freeze
+      HOOK_ERRORS = [UserError, SystemExit].freeze
     end
   end
 end

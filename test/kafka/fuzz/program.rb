@@ -7,6 +7,8 @@ module HandlerFuzz
   module Errors
     Counted = Class.new(StandardError)
     Script = Class.new(ScriptError)
+    Odd = Class.new(Exception) # rubocop:disable Lint/InheritException -- as some libraries do
+    Stack = Class.new(SystemStackError)
     Final = Class.new(StandardError) { include Skep::Kafka::NonRetryable }
     Dropped = Class.new(StandardError)
     Paused = Class.new(StandardError)
@@ -33,7 +35,7 @@ module HandlerFuzz
   class Program
     # How the handler takes the messages of a batch that begins with a message of that mode.
     MODES = %i[each each each nested looked_before whole].freeze
-    KINDS = %i[Counted Counted Counted Script Final Dropped Paused Repeated].freeze
+    KINDS = %i[Counted Counted Counted Script Odd Stack Final Dropped Paused Repeated].freeze
     private_constant :MODES, :KINDS
 
     attr_reader :seed, :options, :items

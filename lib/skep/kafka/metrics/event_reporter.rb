@@ -32,7 +32,7 @@ module Skep
           text = text.to_s
           text = text.encode(Encoding::UTF_8) unless text.encoding.ascii_compatible?
           (error.class.to_s.b << ": " << text.b).force_encoding(Encoding::UTF_8).scrub("?")
-        rescue StandardError => e # the user's, in `message`
+        rescue UserError => e # in `message`
           "#{error.class}, whose message raised #{e.class}"
         end
 

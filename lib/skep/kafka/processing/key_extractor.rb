@@ -66,7 +66,7 @@ module Skep
         def key_of(message)
           key = @key_of.call(message)
           key.nil? ? message : key
-        rescue StandardError, ScriptError # the user's; see raise_again
+        rescue UserError # see raise_again
           message
         end
       end

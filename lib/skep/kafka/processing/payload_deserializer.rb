@@ -39,13 +39,13 @@ module Skep
           @reader = reader
         end
 
-        # Raises Unreadable if the reader raises a StandardError or ScriptError. After one that a
+        # Raises Unreadable if the reader raises a UserError. After one that a
         # retry may mend it reads no further: each other message might wait for the same service.
         def call(batch)
           messages, errors = [], {}
           batch.each do |message|
             messages << read(message)
-          rescue StandardError, ScriptError => e # the user's
+          rescue UserError => e
             errors[message.offset] = e
             break unless e.is_a?(NonRetryable)
           end

@@ -145,7 +145,7 @@ module Skep
         rescue PayloadDeserializer::Unreadable => e
           @node.in_flight(nil)
           topic.failure_handler.unreadable_payloads(item, e.errors)
-        rescue StandardError, ScriptError => e # the user's: the batch is retried
+        rescue UserError => e # the batch is retried
           @node.in_flight(nil)
           topic.failure_handler.handler_raised(item, e, at: batch.__failed_at(e))
         end

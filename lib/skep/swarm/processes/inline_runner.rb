@@ -65,7 +65,7 @@ module Skep
         def work
           @swarm.__hooks(:on_boot).each { |hook| hook.call(@node) }
           @swarm.tasks.fetch(@task).run(@node, around: @swarm.__hooks(:around_handler))
-        rescue StandardError, ScriptError => e
+        rescue UserError => e
           failed(e)
           raise
         ensure

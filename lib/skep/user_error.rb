@@ -1,0 +1,25 @@
+# frozen_string_literal: true
+
+module Skep
+  # Matches the exceptions of a user's code that count as its failures, in a `rescue`: all but those
+  # that are to end the process. So a SystemStackError, or a library's class of exceptions that is
+  # no StandardError, fails a batch or a hook like any other error.
+  #
+  #   rescue UserError => e
+  #
+  # | not matched | why |
+  # |---|---|
+  # | SystemExit | `exit` |
+  # | SignalException, Interrupt | Ruby's own handling of a signal |
+  # | NoMemoryError | the process can't continue |
+  # | fatal | Ruby itself raises it, for one in a deadlock; no constant names its class |
+  module UserError
+    ENDING = [SystemExit, SignalException, NoMemoryError].freeze
+    private_constant :ENDING
+
+    def self.===(error)
+      error.is_a?(Exception) && ENDING.none? { |one| one === error } && error.class.name != "fatal"
+    end
+  end
+  private_constant :UserError
+end
