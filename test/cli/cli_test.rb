@@ -189,7 +189,8 @@ class CliTest < Skep::TestCase
     RUBY
 
     host = "billing-#{Socket.gethostname}"
-    assert_equal [0, ""], [code, err]
+    assert_equal 0, code
+    assert_empty err.lines.grep_v(/warning: librdkafka/) # an old one is told
     assert_equal <<~TEXT, out.lines.drop(1).join
       #{"  "}consumer group orders, topics a, b: static members #{host}-0 to #{host}-2, which keep their places at a stop
       #{"  "}consumer group orders, topics a, b: dynamic members
@@ -212,7 +213,8 @@ class CliTest < Skep::TestCase
       end
     RUBY
 
-    assert_equal [0, ""], [code, err]
+    assert_equal 0, code
+    assert_empty err.lines.grep_v(/warning: librdkafka/) # an old one is told
     endless = "a message that keeps failing is retried until it succeeds, and holds up its"
     assert_equal ["  no dead_letter_topic for a: #{endless} partition\n",
                   "  no dead_letter_topic for e: #{endless} key\n"], out.lines.grep(/dead_letter/)

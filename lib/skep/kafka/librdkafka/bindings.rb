@@ -91,7 +91,7 @@ module Skep
 
           # An older library lacks functions: FFI's error for the first of them names no version.
           def check_version
-            @version ||= Version.of(attach_function(:version_number, :rd_kafka_version, [], :int).call)
+            @version ||= Version.of(attach_function(:number, :rd_kafka_version, [], :int).call)
             return if @version.supported?
 
             raise UnsupportedLibrdkafka.new(version: @version, gem: gem_version)
