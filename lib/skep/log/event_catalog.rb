@@ -23,7 +23,7 @@ module Skep
         supervisor_late node_backtraces node_became_mold node_replacing node_replaced
         replacement_failed node_waiting node_finished crash_loop crash_loop_ended hook_failed
         node_channel_closed node_unkillable node_protocol_error supervisor_error orphan_left
-        metrics_listening
+        preforked_stuck metrics_listening
         metrics_unavailable metrics_failed events_dropped
         kafka_rebalance kafka_instance_id_taken kafka_unreachable kafka_disconnected
         kafka_reconnected kafka_topic_missing kafka_error kafka_commit_failed

@@ -9,11 +9,11 @@ class ForkServerTest < Skep::TestCase
       require "skep/swarm"
       Process::UID.change_privilege(65_534) if Process.uid.zero?
       loop = Skep::OS::EventLoop.new
-      preforked = Skep::Swarm::Processes::ForkServer::PreforkedChild.new(loop) do |order|
-        fork { IO.select([order]) }
+      preforked = Skep::Swarm::Processes::ForkServer::PreforkedChild.new(loop, stuck: nil) do |order|
+        fork { order.write("waiting") && IO.select([order]) }
       end
       preforked.soon
-      loop.turn(1)
+      2.times { loop.turn(10) } # it is forked, and waits
       hog, hogged = UNIXSocket.pair
       null = File.open(IO::NULL)
       Process.setrlimit(:NOFILE, 30, Process.getrlimit(:NOFILE).last)
@@ -28,5 +28,66 @@ class ForkServerTest < Skep::TestCase
     RUBY
 
     assert_equal "full\nnil\n", out
+  end
+
+  test "a preforked child that doesn't say that it waits isn't assigned, and is killed" do
+    order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [], 0)
+    preforked { |socket| socket.wait_readable }
+    assert_nil @preforked.take(order, @null)
+    turn_until { @stuck.any? && !@alive.wait_readable(0).nil? }
+    assert_equal [@pid], @stuck
+  end
+
+  test "a preforked child that is stopped when it is assigned is killed" do
+    order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [], 0)
+    preforked { |socket| [socket.write("waiting"), socket.wait_readable, socket.wait_readable] }
+    turn_until { (@node = @preforked.take(order, @null)) }
+    Process.kill(:STOP, @pid)
+    turn_until { @node.to_io.wait_readable(0) }
+    assert_equal [@pid], @stuck
+    assert_equal 9, @node.wait(timeout: 0).termsig
+    @node.close
+  end
+
+  test "a preforked child that answers is left alone" do
+    order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [], 0)
+    preforked { |socket| [socket.write("waiting"), socket.wait_readable, socket.close, sleep] }
+    turn_until { (@node = @preforked.take(order, @null)) }
+    turn_until { Skep::OS.now > (@until ||= Skep::OS.now + 2.5) }
+    assert_equal [[], true], [@stuck, @node.alive?]
+    @node.signal(:KILL)
+    @node.wait
+    @node.close
+  end
+
+  def teardown
+    [@null, @loop, @alive].compact.each(&:close)
+    super
+  end
+
+  private
+
+  # Forks a child ahead, in which the block runs.
+  def preforked
+    @stuck, @null, @loop = [], File.open(IO::NULL), Skep::OS::EventLoop.new
+    @alive, writer = IO.pipe
+    stuck = ->(pid) { @stuck << pid }
+    @preforked = Skep::Swarm::Processes::ForkServer::PreforkedChild.new(@loop, stuck:) do |socket|
+      @pid = fork do
+        @alive.close
+        yield socket
+      end
+    end
+    @preforked.soon
+    turn_until { @pid }
+    writer.close
+  end
+
+  def turn_until
+    deadline = Skep::OS.now + Patience.of(20)
+    until yield
+      flunk "not in time" if Skep::OS.now > deadline
+      @loop.turn(0.1)
+    end
   end
 end

@@ -140,6 +140,8 @@ module Skep
           "pong" => row("is alive"),
           "forked" => row("has forked a node", "page_index" => Field::WHOLE,
                                                "pid" => Field::WHOLE, descriptor: "the pidfd"),
+          "preforked_stuck" => row("has killed a process forked ahead that gave no sign of life",
+                                   "pid" => Field::WHOLE),
           "fork_failed" => row("couldn't fork; an empty slot is tried again",
                                "page_index" => Field::WHOLE, "error" => Field::TEXT),
           "exited" => row("has reaped a node", "page_index" => Field::WHOLE,

@@ -30,7 +30,9 @@ module Skep
         RELEASE_SECONDS = 1.0 # then a mold that was released is killed
         RETRY_SECONDS = 1.0 # where the system refused a process
         REMEMBERED = 1_000 # exits
-        private_constant :RELEASE_SECONDS, :RETRY_SECONDS, :REMEMBERED
+        STUCK = "a process forked ahead gave no sign of life and was killed: a callback of " \
+                "Skep.on_fork or a library's lock may have blocked it"
+        private_constant :RELEASE_SECONDS, :RETRY_SECONDS, :REMEMBERED, :STUCK
 
         attr_reader :molds
 
@@ -188,10 +190,15 @@ module Skep
           when "ready" then ready(mold, message) if %i[loading preparing].include?(mold.state)
           when "forked" then forked(mold, message)
           when "fork_failed" then node_fork_failed(mold, message, message["error"])
+          when "preforked_stuck" then preforked_stuck(mold, message["pid"])
           when "exited"
             @events.announce(:exit_reported, mold, **identity(message),
                                                    exit_status: IPC::ExitStatus.from(message.facts))
           end
+        end
+
+        def preforked_stuck(mold, pid)
+          @events.publish(:preforked_stuck, level: :warn, mold: mold.number, pid:, error: STUCK)
         end
 
         def identity(message) = { page_index: message["page_index"], pid: message["pid"] }

@@ -25,7 +25,7 @@ module Skep
                                       ended: -> { channel_ended }) { |frame| handle(frame) }
           @children = {} # the watch of each, by pidfd
           @unreaped = []
-          @preforked_child = PreforkedChild.new(@loop) do |order|
+          @preforked_child = PreforkedChild.new(@loop, stuck: method(:report_stuck)) do |order|
             fork { |control| wait_for_assignment(order, control) }
           end
         end
@@ -68,6 +68,8 @@ module Skep
           socket&.close
           @preforked_child.soon
         end
+
+        def report_stuck(pid) = @link.post("preforked_stuck", { "pid" => pid })
 
         def forked(frame, socket)
           OS::ProcessTree::ForkProbe.check
@@ -168,7 +170,8 @@ module Skep
         # One process forked ahead, that waits until it is assigned to a node. A node that dies is
         # replaced without a fork then, which takes 30 ms with a heap of 1 GB.
         #
-        #   preforked_child = PreforkedChild.new(loop) { |order| … }   # the block forks it
+        #   # The block forks it; stuck: called with the pid of one that was killed
+        #   preforked_child = PreforkedChild.new(loop, stuck: ->(pid) { … }) { |order| … }
         #   preforked_child.soon                  # forks one as soon as the mold is idle
         #   preforked_child.take(frame, socket)   # => the pidfd of the node that it is from now on
         #   preforked_child.discard               # ends it
@@ -177,23 +180,32 @@ module Skep
         #   PreforkedChild.wait_for_assignment(order, signals)   # in the child: => its frame
         #
         # It has run nothing of the application but fork hooks, and shares all its memory.
+        #
+        # It must give two signs of life: it says when it waits, and closes its end of the order's
+        # channel when it has been assigned. If one doesn't come within ANSWER_SECONDS, it is stuck
+        # in a fork hook or at a library's lock, or stopped, and is killed. Otherwise its node's slot
+        # would be empty until boot_timeout. Until it has said that it waits it isn't assigned.
         class PreforkedChild
           IDLE_SECONDS = 0.005 # several nodes may die at once: it mustn't be forked between them
           END_SECONDS = 1.0
-          private_constant :IDLE_SECONDS, :END_SECONDS
+          ANSWER_SECONDS = 2.0
+          private_constant :IDLE_SECONDS, :END_SECONDS, :ANSWER_SECONDS
 
           # Ends the process if it is stopped, or loses its mold, before it is a node: it has done
           # no work.
           def self.wait_for_assignment(order, signals)
+            order.post("waiting")
             until IO.select([order, signals]).first.include?(order)
               Process.exit!(0) if (signals.take & NodeMain::SIGNALS).any?
             end
             order.take || Process.exit!(0)
           end
 
-          def initialize(loop, &fork)
+          def initialize(loop, stuck:, &fork)
             @loop = loop
+            @stuck = stuck
             @fork = fork
+            @assigned = [] # the orders that aren't confirmed yet
           end
 
           def soon
@@ -203,11 +215,12 @@ module Skep
 
           # Returns nil if there is none, or if it can't be given its node's socket.
           def take(frame, socket)
-            return unless @pidfd && @order.post(frame.type, frame.facts, lend: [socket])
+            return unless @pidfd && waiting?
+            return unless @order.post(frame.type, frame.facts, lend: [socket])
             return discard if @order.pending? # the kernel takes no descriptor just now
 
             @watch.cancel
-            @order.close
+            confirm(@order, @pidfd)
             @pidfd.tap { @pidfd = nil }
           end
 
@@ -221,9 +234,62 @@ module Skep
             nil
           end
 
-          def close_in_child = [@order, @pidfd].compact.each(&:close)
+          def close_in_child = [@order, @pidfd, *@assigned].compact.each(&:close)
 
           private
+
+          # Returns true once the process has said that it waits. It may have run the application's
+          # hooks: what it sends isn't parsed.
+          def waiting?
+            return @waiting if @waiting
+
+            @waiting = @order.to_io.wait_readable(0) ? true : false
+            answered if @waiting
+            @waiting
+          end
+
+          def answered
+            @waiting = true
+            @answer.each(&:cancel)
+          end
+
+          def await_answer
+            @waiting = false
+            pidfd = @pidfd
+            @answer = [@loop.watch(@order.to_io) { answered },
+                       @loop.deadline(ANSWER_SECONDS) { end_stuck(pidfd) }]
+          end
+
+          # The process closes its end of the channel when it has the order, and so does its end.
+          def confirm(order, pidfd)
+            @assigned << order
+            answer = [@loop.watch(order.to_io) { confirmed(order, answer) if closed?(order) },
+                      @loop.deadline(ANSWER_SECONDS) do
+                        confirmed(order, answer)
+                        end_stuck(pidfd)
+                      end]
+          end
+
+          def confirmed(order, answer)
+            answer.each(&:cancel)
+            @assigned.delete(order)
+            order.close
+          end
+
+          def closed?(order)
+            [nil, ""].include?(order.to_io.recv_nonblock(256, exception: false))
+          rescue Errno::ECONNRESET # it has left the order unread
+            true
+          end
+
+          def end_stuck(pidfd)
+            return if pidfd.closed? || !pidfd.alive?
+
+            @stuck.call(pidfd.pid)
+            pidfd.signal(:KILL)
+          rescue Errno::ESRCH # it has ended just now
+            nil
+          end
 
           # If it fails, the mold forks each node when it is asked to.
           def make
@@ -231,6 +297,7 @@ module Skep
             @order, theirs = IPC::Channel.pair
             @pidfd = OS::Pidfd.open(pid = @fork.call(theirs))
             @watch = @loop.watch(@pidfd.to_io) { exited }
+            await_answer
           rescue SystemCallError # EAGAIN, ENOMEM, EMFILE
             Process.detach(pid) if pid
             @order&.close # and so it ends
@@ -243,7 +310,7 @@ module Skep
             @pidfd.kill_leftover_group
             return unless @pidfd.wait(timeout: 0)
 
-            @watch.cancel
+            [@watch, *@answer].each(&:cancel)
             [@order, @pidfd].each(&:close)
             @pidfd = nil
           end
