@@ -3,7 +3,7 @@
 # A node that dies repeatedly is restarted after growing pauses. Events report the start and the end
 # of the crash loop, and the status shows it meanwhile. Deaths before readiness are counted
 # separately from deaths at work. `on_crash_loop: :stop` ends the swarm with 4. An exit status in
-# `never_restart_on` ends only that node.
+# `never_restart_on` ends only that node. Spares that die at boot are a crash loop, too.
 require_relative "scenario"
 
 LOOP = <<~RUBY
@@ -15,6 +15,13 @@ LOOP = <<~RUBY
       exit!(8) if bad
       node.wait until node.stopping?
     end
+  end
+RUBY
+
+SPARES = <<~RUBY
+  Skep.swarm "loop", nodes: 1, spares: 1, max_restarts: 3, restart_window: 2 do |swarm|
+    swarm.on_boot { |node| exit!(7) if node.id.nil? && File.exist?("\#{__dir__}/bad") }
+    swarm.work { |node| node.ready!; node.wait until node.stopping? }
   end
 RUBY
 
@@ -60,5 +67,21 @@ Scenario.play do
   must("keep the other node ready") do
     swarm.status("loop")["nodes"].map { |node| node["state"] }.sort == %w[dead ready]
   end
+  must("stop with 0") { swarm.stop.exitstatus == 0 }
+
+  swarm = run_swarm(SPARES)
+  spare = swarm.await("spare_ready")["pid"]
+  File.write(File.join(swarm.directory, "bad"), "")
+  swarm.kill(spare)
+  begun = swarm.await("crash_loop")
+  must("report spares that die at boot: #{begun}") do
+    begun.values_at("node", "phase", "level") == ["spare 0", "boot", "error"]
+  end
+  swarm.await("node_waiting", times: 2)
+  must("exit with 1 from `status --exit-status`") { swarm.skep("status", "loop", "--exit-status") }
+  must("keep the node ready") { swarm.status("loop")["nodes"].first["state"] == "ready" }
+  File.unlink(File.join(swarm.directory, "bad"))
+  swarm.await("crash_loop_ended")
+  must("exit with 0 again") { swarm.skep("status", "loop", "--exit-status").nil? }
   must("stop with 0") { swarm.stop.exitstatus == 0 }
 end

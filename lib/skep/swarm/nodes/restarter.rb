@@ -30,13 +30,13 @@ module Skep
           @events = events
           @spares = spares
           @policy = RestartPolicy.new(config)
-          events.subscribe(:node_ready) do |event|
+          events.subscribe(:node_ready, :spare_ready) do |event|
             clear_crash_loop_later(event.subject) if event.subject.slot.looping?
           end
         end
 
         def after(slot, node)
-          return @boots.later(slot, delay(slot, HELPER_RETRY)) if slot.helper? || slot.spare?
+          return restart_beside_the_work(slot, node) if slot.helper? || slot.spare?
           return postpone(slot, node, delay(slot, REFUSED_RETRY)) if refused?(node)
           return @boots.later(slot, delay(slot, 0.0)) unless node.exit_status # it is a mold now
 
@@ -56,15 +56,25 @@ module Skep
           launch(node.slot)
         end
 
-        # Ends a slot's crash loop once its node has worked for restart_window.
+        # Ends a slot's crash loop once its node has worked, or waited as a spare, for
+        # restart_window.
         def clear_crash_loop_later(node)
+          slot = node.slot
           node.watches << @loop.at(node.ready_at + @config.restart_window) do
-            node.slot.looping = false
+            next unless node.slot == slot # it has left the spares for another slot
+
+            slot.looping = false
             @events.publish(:crash_loop_ended, node)
           end
         end
 
         private
+
+        # A helper or a spare has no work that could be done, or given up.
+        def restart_beside_the_work(slot, node)
+          seconds = @policy.delay(slot.deaths.times, OS.now)
+          seconds.positive? ? back_off(slot, node, seconds) : @boots.later(slot, HELPER_RETRY)
+        end
 
         def launch(slot) = @spares&.step_in(slot) || @boots.enqueue(slot)
 

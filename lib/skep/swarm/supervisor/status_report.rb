@@ -43,7 +43,7 @@ module Skep
         def facts
           { name: @supervisor.config&.name, pid: Process.pid, state: @supervisor.state,
             skep: VERSION, ruby: RUBY_VERSION, nodes_from: @supervisor.config&.nodes_from,
-            crash_loop: @node_pool&.slots&.any?(&:looping?) || false,
+            crash_loop: @node_pool&.all&.any?(&:looping?) || false,
             uptime: (OS.now - @supervisor.started_at).round(3),
             supervisor: process_figures, events: @supervisor.event_counter.counts,
             recovery: @node_pool&.recovery_times&.to_plain,
