@@ -23,7 +23,9 @@ Scenario.play do
   swarm.kill(swarm.status("ahead")["nodes"].first["pid"])
   must("make the child that waits the next node") { swarm.await("node_ready")["pid"] == child }
   stuck = swarm.await("preforked_stuck")
-  must("report the child that hangs: #{stuck}") { stuck["level"] == "warn" && stuck["pid"] != child }
+  must("report the child that hangs: #{stuck}") do
+    stuck["level"] == "warn" && stuck["pid"] != child
+  end
   await_exit([stuck["pid"]])
   File.delete(hang)
   swarm.kill(child)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "timeout"
 require "skep/swarm"
 
 class ControlThreadTest < Skep::TestCase

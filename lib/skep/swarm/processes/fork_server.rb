@@ -183,8 +183,8 @@ module Skep
         #
         # It must give two signs of life: it says when it waits, and closes its end of the order's
         # channel when it has been assigned. If one doesn't come within ANSWER_SECONDS, it is stuck
-        # in a fork hook or at a library's lock, or stopped, and is killed. Otherwise its node's slot
-        # would be empty until boot_timeout. Until it has said that it waits it isn't assigned.
+        # in a fork hook or at a library's lock, or stopped, and is killed. Otherwise its node's
+        # slot would be empty until boot_timeout. Until it has said that it waits it isn't assigned.
         class PreforkedChild
           IDLE_SECONDS = 0.005 # several nodes may die at once: it mustn't be forked between them
           END_SECONDS = 1.0
