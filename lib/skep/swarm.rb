@@ -16,7 +16,8 @@ require "skep/threads"
 module Skep
   class Swarm
     HOOKS = %i[preload warm on_boot on_exit around_handler on_error].freeze
-    private_constant :HOOKS
+    NO_SOURCE = Object.new.freeze
+    private_constant :HOOKS, :NO_SOURCE
 
     # The swarm's name in status, logs and commands.
     attr_reader :name
@@ -28,7 +29,7 @@ module Skep
       @name = name.to_s
       @logger = options.delete(:logger)
       unless @logger.nil? || @logger.respond_to?(:add)
-        raise ArgumentError, "logger must be a Logger (got #{@logger.class})"
+        Definition::InvalidDescription.refuse("logger must be a Logger (got #{@logger.class})")
       end
 
       @options = options
@@ -69,8 +70,10 @@ module Skep
     end
 
     # Adds a kind of work: a plain block, or a source and its handler. nodes: the number of nodes
-    # for it, by default that of the swarm.
-    def work(source = nil, nodes: nil, &handler)
+    # for it, by default that of the swarm. Raises Definition::InvalidDescription for what is no
+    # source.
+    def work(source = NO_SOURCE, nodes: nil, &handler)
+      source = source.equal?(NO_SOURCE) ? nil : WorkSpec.source(source)
       @tasks << WorkSpec.new(source, nodes, handler)
     end
 
@@ -127,7 +130,7 @@ module Skep
     private
 
     def hook(name, block)
-      raise ArgumentError, "#{name} takes a block" unless block
+      Definition::InvalidDescription.refuse("#{name} takes a block") unless block
 
       @hooks[name] << block
     end
@@ -142,7 +145,23 @@ module Skep
     # (docs/reference/node.md).
     class WorkSpec
       TWICE = "the source has handlers of its own: give it to `swarm.work(source)` without a block"
-      private_constant :TWICE
+      SOURCE = %i[errors facts threads run].freeze
+      private_constant :TWICE, :SOURCE
+
+      # Returns the source that the user gives, if it is one.
+      def self.source(given)
+        return given if SOURCE.all? { |method| given.respond_to?(method) }
+
+        got = given.is_a?(Class) ? "the class #{given}" : IPC::PlainData.shown(given)
+        hint = case given
+               when nil then "leave it out for a plain block"
+               when Class then "make one of it, #{given}.new(…)"
+               else "for Kafka: Skep::Kafka::Source.new(topics: …)"
+        end
+        Definition::InvalidDescription.refuse(
+          "swarm.work takes a source of work, or only a block, but it was given #{got}: #{hint}"
+        )
+      end
 
       attr_reader :nodes # the number of nodes; nil: that of the swarm
       attr_reader :source # nil for a plain block

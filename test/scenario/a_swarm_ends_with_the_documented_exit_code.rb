@@ -68,12 +68,14 @@ Scenario.play do
     gave_up.events.count { |event| GONE.include?(event["event"]) } == 4
   end
 
-  boots = <<~RUBY
-    Skep.swarm("a", nodes: 2, max_restarts: 1) { |s| s.on_boot { raise "no database" }; s.work { } }
-  RUBY
-  could_not = ended.call("no node could boot", run_swarm(boots), 1)
-  must("print the reason: #{could_not.stderr}") do
-    could_not.stderr.match?(/\Askep: .*no node could boot/)
+  { "s.on_boot { raise 'no database' }; s.work { }" => /RuntimeError: no database/,
+    "s.work { }" => /the work returned before it called node.ready!, beat or wait: let it run .*/,
+    "s.work { exit!(9) }" => /its process ended, exit status 9/ }.each do |body, reason|
+    boots = %(Skep.swarm("a", nodes: 2, max_restarts: 1) { |s| #{body} })
+    could_not = ended.call("no node could boot", run_swarm(boots), 1)
+    must("print the reason: #{could_not.stderr}") do
+      could_not.stderr.match?(/\Askep: \S+: no node could boot: #{reason}\Z/)
+    end
   end
 
   { 75 => "a dependency isn't there", 78 => "the configuration is wrong",

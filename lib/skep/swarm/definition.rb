@@ -14,6 +14,7 @@ end
 require "skep/error_place"
 require "skep/spelling"
 
+require "skep/swarm/definition/invalid_description"
 require "skep/swarm/definition/run_directory"
 require "skep/swarm/definition/config"
 require "skep/swarm/definition/environment_options"

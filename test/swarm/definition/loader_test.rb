@@ -14,7 +14,10 @@ class LoaderTest < Skep::TestCase
   end
 
   {
-    "a syntax error" => ["puts 1\nSkep.swarm(\"a\" do", /swarm\.rb: line 2: syntax error/],
+    "a syntax error" =>
+      ["puts 1\nSkep.swarm(\"a\" do",
+       /swarm\.rb: line 2: syntax error, .*(?:unexpected|expected) .*['`]\)/],
+    "a text without an end" => ["_a = \"b", /swarm\.rb: line 1: .*unterminated string/],
     "no swarm" => ["nil.to_s", /it describes no swarm: add/],
     "two swarms" => ["Skep.swarm('a'); Skep.swarm('b')", /describes 2 swarms \(a, b\): put each/],
     "an exception" => ["\nnope", /NameError while it was loaded, line 2: undefined local/],
@@ -23,6 +26,18 @@ class LoaderTest < Skep::TestCase
 /NameError while it was loaded, line 2: .*Skep::Cow_fork: add `require "skep\/cow_fork"` above\z/],
     "an unknown part of skep" => ["raise Skep::Nothing", /uninitialized constant Skep::Nothing\z/],
     "an exit" => ["exit 3", /it called exit\(3\)/],
+    "a text in place of a source" =>
+      ["\nSkep.swarm('a') { |swarm|\nswarm.work('orders') { }\n}",
+       /\.rb: line 3: swarm\.work takes a source .* given "orders": for Kafka: Skep::Kafka::Source\.new/],
+    "a class in place of a source" =>
+      ["Skep.swarm('a') { |swarm| swarm.work(String) { } }",
+       /\.rb: line 1: swarm\.work .* the class String: make one of it, String\.new\(…\)\z/],
+    "an array in place of a source" =>
+      ["Skep.swarm('a') { |swarm| swarm.work(%w[a b]) { } }", /: line 1: .* given Array of 2: for/],
+    "nil in place of a source" =>
+      ["Skep.swarm('a') { |swarm| swarm.work(nil) { } }",
+       /: line 1: .* given nil: leave it out for a plain block\z/],
+    "a hook without a block" => ["Skep.swarm('a', &:on_boot)", /: line 1: on_boot takes a block\z/],
     "a missing library" => ["require 'no/such/library'",
                             /LoadError while it was loaded, line 1: cannot load/]
   }.each do |what, (text, sentence)|
@@ -32,6 +47,22 @@ class LoaderTest < Skep::TestCase
       assert_match(sentence, error.message)
       assert_equal 1, error.message.lines.size
     end
+  end
+
+  test "a wrong call is a wrong configuration, the application's exception a failure" do
+    codes = ["Skep.swarm('a') { |swarm| swarm.work(:orders) { } }", "raise 'no'"].map do |text|
+      assert_raises(Skep::Swarm::Definition::Loader::InvalidSwarmFile) { load_text(text) }.exit_code
+    end
+
+    assert_equal [78, 1], codes
+  end
+
+  test "a wrong call raises in the user's line" do
+    error = assert_raises(Skep::Swarm::Definition::InvalidDescription) do
+      Skep.swarm("a") { |swarm| swarm.work("orders") }
+    end
+
+    assert_match(/\A#{__FILE__}:#{__LINE__ - 3}:/, error.backtrace.first)
   end
 
   test "advises what to do after a syntax error" do

@@ -78,6 +78,8 @@ module Skep
                  "let it describe the swarm and end")
         rescue InvalidSwarmFile
           raise
+        rescue Skep::Error => e # its message is a sentence
+          refuse(where(e), first_line(IPC::PlainData.message(e)), exit_code: ExitCode.of_error(e))
         rescue Exception => e # a swarm file may raise anything, and the mold must report it
           what = first_line(IPC::PlainData.message(e))
           refuse("#{e.class} while it was loaded, #{where(e)}",
@@ -92,6 +94,11 @@ module Skep
           raise InvalidSwarmFile.new(file: @file, what:, advice:, **code)
         end
 
+        # A reason below a source line, as Prism (Ruby 3.4) prints it: "    |  ^~ unexpected 'do'".
+        PRISM_REASON = /\A\s*\|\s*\^~*\s+(?<reason>\S.*)/
+        CLOSING = "assuming it is closing" # follows from another error
+        private_constant :PRISM_REASON, :CLOSING
+
         # Returns for example "line 3: syntax error, unexpected end-of-input": the first error,
         # without the file's path and the source line.
         def syntax(error)
@@ -100,8 +107,18 @@ module Skep
           line = lines.find { |text| text =~ /\A:?\d+:/ && text.include?("error") } ||
                  lines.find { |text| text =~ /\d+:/ } || lines.first
           number, text = line.to_s.match(/\A:?(\d+):\s*(.*)/)&.captures
-          detail = text.to_s.sub(/\A.*?(syntax errors?)/, '\1').sub(/ found\z/, "")
-          number ? "line #{number}: #{detail}" : "syntax error: #{line}"
+          detail = text.to_s.sub(/\A.*?(syntax error)s?/, '\1').sub(/ found\z/, "")
+          [number ? "line #{number}: #{detail}" : "syntax error: #{line}", *prism_reasons(lines)]
+            .join(", ")
+        end
+
+        # Ruby 3.4 has a heading without a reason, and several reasons, the first of which may be a
+        # consequence of the next.
+        def prism_reasons(lines)
+          reasons = lines.filter_map { |line| line[PRISM_REASON, :reason] }.uniq
+          causes = reasons.reject { |reason| reason.include?(CLOSING) }
+          text = (causes.empty? ? reasons : causes).first(2).join("; ")
+          text unless text.empty?
         end
 
         # A part of skep, such as Skep::Kafka, that the file hasn't required.
@@ -114,10 +131,9 @@ module Skep
         end
 
         def where(error)
-          line = error.backtrace_locations&.find do |location|
-            location.absolute_path == File.expand_path(@file)
-          end
-          line ? "line #{line.lineno}" : "in #{error.backtrace&.first}"
+          begun = "#{File.expand_path(@file)}:"
+          line = error.backtrace&.find { |text| text.start_with?(begun) }
+          line ? "line #{line.delete_prefix(begun).to_i}" : "in #{error.backtrace&.first}"
         end
 
         def first_line(text) = text.to_s.lines.first.to_s.chomp

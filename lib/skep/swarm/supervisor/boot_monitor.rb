@@ -16,7 +16,12 @@ module Skep
         SILENT = "see the log for why each one ended"
         UNREADY = "#{SILENT}, and whether your work calls node.ready!, beat or wait"
         LOADING = "the mold had not loaded the file by then"
-        private_constant :BAD_NEWS, :SILENT, :UNREADY, :LOADING
+        RETURNED = "the work returned before it called node.ready!, beat or wait: " \
+                   "let it run until node.stopping?"
+        LATE = "a node did not call node.ready!, beat or wait within boot_timeout"
+        CAUSES = 3 # in one sentence
+        private_constant :BAD_NEWS, :SILENT, :UNREADY, :LOADING, :RETURNED, :LATE,
+                         :CAUSES
 
         def initialize(supervisor)
           @supervisor = supervisor
@@ -71,10 +76,26 @@ module Skep
         def fail_boot(what, otherwise = SILENT)
           slots = @supervisor.node_pool&.slots || []
           refused = slots.select(&:refusal)
-          reasons = refused.map(&:refusal).uniq
-          why = reasons.any? ? ": #{reasons.join("; ")}" : ", #{otherwise}"
+          causes = (refused.any? ? refused : slots).filter_map { |slot| cause(slot) }.uniq
+          why = causes.any? ? ": #{listed(causes)}" : ", #{otherwise}"
           @supervisor.fail_boot("#{@supervisor.file}: #{what}#{why}",
                            ExitCode.of_boot(refused.map(&:refusal_code)))
+        end
+
+        # Why the slot's last process ended; nil if none has ended.
+        def cause(slot)
+          sentence = slot.refusal || slot.failure
+          return sentence.lines.first.to_s.chomp if sentence
+          return unless slot.last_exit
+          return RETURNED if slot.clean?
+          return LATE if slot.last_reason == "boot_timeout"
+
+          "its process ended, #{slot.last_exit}#{" (#{slot.last_reason})" if slot.last_reason}"
+        end
+
+        def listed(causes)
+          more = causes.size - CAUSES
+          [*causes.first(CAUSES), *("#{more} more in the log" if more.positive?)].join("; ")
         end
       end
     end
