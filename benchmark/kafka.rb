@@ -11,8 +11,11 @@ require_relative "server/server_run"
 #
 # The program that SKEP_KAFKA_BROKER names starts a real broker for the run (`start DIR PORT`, `stop
 # DIR`, `kill DIR`). Without it nothing is measured: the embedded broker keeps at most 5 MiB a
-# partition. All subjects read the same messages from the beginning, each time as a new group, with
-# the same settings of librdkafka.
+# partition. All subjects read the same messages from the beginning, each time as a new group.
+#
+# The others are measured with their defaults and with their best: skep's own settings of
+# librdkafka, or large fetch queues and large batches (Cluster::LARGE, LARGE_BATCH). Ratios refer to
+# the best.
 module Skep
   module Benchmarks
     class Kafka < Benchmark
@@ -37,10 +40,17 @@ module Skep
       CATCH_UP = "4 processes of one group that catch up, messages of 90 bytes"
       IDLE = "20 partitions at their end: wake-ups a second"
       GEM = "karafka-rdkafka"
+      EACH = "#{GEM}, each"
+      POLL_BATCH = "#{GEM}, poll_batch"
       KARAFKA = "Karafka"
+      TUNED = "Karafka, tuned"
+      KCAT = "kcat, skep's fetch settings"
+      BATCH = 500 # messages of a batch of skep's
+      LARGE_BATCH = 5_000
       private_constant :TOPIC, :PARTITIONS, :FEW, :IDLE_PARTITIONS, :SPARSE_PARTITIONS, :SPARSE,
                        :LARGE_BYTES, :MOST, :READ, :JSON_READ, :SUMS, :SKEWED, :SPARSELY, :LARGE,
-                       :CATCH_UP, :IDLE, :GEM, :KARAFKA
+                       :CATCH_UP, :IDLE, :GEM, :EACH, :POLL_BATCH, :KARAFKA, :TUNED, :KCAT, :BATCH,
+                       :LARGE_BATCH
 
       def subjects
         [*kcats, *readings, *parsings, *calculations, *skewed, *sparse, *large, *catching_up, *idle]
@@ -61,7 +71,7 @@ module Skep
 
         Cluster.during do |cluster|
           @cluster = cluster
-          fill
+          fill(measured_topics)
           yield
         end
       end
@@ -70,24 +80,49 @@ module Skep
 
       def refusal = @refusal ||= Cluster.refusal
 
-      def fill
-        @cluster.fill(TOPIC, PARTITIONS, size(:messages))
-        @cluster.fill("#{TOPIC}-even", FEW, size(:messages)) { |number| number % FEW }
-        @cluster.fill("#{TOPIC}-skewed", FEW, size(:messages)) { 0 }
-        @cluster.fill("#{TOPIC}-sparse", SPARSE_PARTITIONS, size(:messages)) do |number|
-          number % SPARSE
+      # Returns the topics that are read by the subjects that were asked for.
+      def measured_topics
+        @topics = {}
+        asked = here_and_there.reject { |subject| subject.skipped || unasked?(subject) }
+        @topics.values_at(*asked.map(&:name)).compact.uniq
+      end
+
+      def fill(topics)
+        topics.each do |topic|
+          @progress&.start("fills the topic #{topic}")
+          partitions, messages, more = shape(topic)
+          @cluster.fill(topic, partitions, messages, **more)
+          @progress&.finish("#{messages} messages")
         end
-        @cluster.fill("#{TOPIC}-large", FEW, size(:large), bytes: LARGE_BYTES) do |number|
-          number % FEW
+      end
+
+      # Returns the arguments of Cluster#fill for a topic.
+      def shape(topic)
+        case topic.delete_prefix(TOPIC)
+        when "" then [PARTITIONS, size(:messages), {}]
+        when "-even" then [FEW, size(:messages), { spread: FEW }]
+        when "-skewed" then [FEW, size(:messages), { spread: 1 }]
+        when "-sparse" then [SPARSE_PARTITIONS, size(:messages), { spread: SPARSE }]
+        when "-large" then [FEW, size(:large), { spread: FEW, bytes: LARGE_BYTES }]
+        when "-idle" then [IDLE_PARTITIONS, IDLE_PARTITIONS, { spread: IDLE_PARTITIONS }]
         end
-        @cluster.fill("#{TOPIC}-idle", IDLE_PARTITIONS, IDLE_PARTITIONS) { |number| number }
+      end
+
+      # Adds the version of librdkafka that the Ruby programs load. kcat has its own.
+      def versions(rows)
+        ruby = rows.any? { |row| row.subject.version.to_s.start_with?("karafka") }
+        library = Cluster.librdkafka if ruby
+        library ? { **super, "librdkafka" => library } : super
       end
 
       def kcats
-        { "kcat" => "%s\\n", "kcat, nothing printed" => "" }.map do |name, format|
-          Subject.new(name, group: READ, against: KARAFKA,
-                              version: Kcat.version, skipped: refusal || Kcat.missing) do
-            Kcat.new(@cluster.address, TOPIC, size(:messages), format).figures
+        { "kcat" => {}, KCAT => Cluster::SETTINGS, "kcat, large fetch queues" => Cluster::LARGE,
+          "kcat, large fetch queues, nothing printed" => Cluster::LARGE }.map do |name, settings|
+          format = name.end_with?("nothing printed") ? "" : "%s\\n"
+          topic_of(name, TOPIC)
+          Subject.new(name, group: READ, against: TUNED,
+                            version: Kcat.version, skipped: refusal || Kcat.missing) do
+            Kcat.new(@cluster.address, TOPIC, size(:messages), format, settings).figures
           end
         end
       end
@@ -96,18 +131,36 @@ module Skep
         [reading("skep's reader alone, nothing made", "plain", work: "size"),
          reading("skep", "swarm"),
          reading("skep, batch.payloads", "swarm", work: "payloads"),
+         reading("skep, large fetch queues", "swarm", settings: Cluster::LARGE),
          reading("skep, on its Ruby fallbacks", "plain", pure: "1"),
-         reading("#{GEM}, each", "poll"),
-         reading(KARAFKA, "karafka", gem: "karafka"),
-         reading("Karafka, 500 messages a batch", "karafka", gem: "karafka", batch: 500),
-         reading("Karafka, with librdkafka's settings", "karafka", gem: "karafka", settings: {})]
+         reading(EACH, "poll"),
+         *batch_readings(POLL_BATCH),
+         *karafkas(KARAFKA)]
       end
 
       def parsings
-        facts = { group: JSON_READ, against: "JSON: #{KARAFKA}" }
-        [reading("JSON: skep", "swarm", work: "json", **facts),
-         reading("JSON: #{GEM}, each", "poll", work: "json", **facts),
-         reading("JSON: #{KARAFKA}", "karafka", gem: "karafka", work: "json", **facts)]
+        facts = { group: JSON_READ, against: "JSON: #{TUNED}", work: "json" }
+        [reading("JSON: skep", "swarm", **facts),
+         reading("JSON: #{EACH}", "poll", **facts),
+         *batch_readings("JSON: #{POLL_BATCH}", **facts),
+         *karafkas("JSON: #{KARAFKA}", **facts)]
+      end
+
+      # With skep's batches and fetch settings, and with large ones.
+      def batch_readings(name, **facts)
+        [reading(name, "poll_batch", batch: BATCH, **facts),
+         reading("#{name}, tuned", "poll_batch", batch: LARGE_BATCH, settings: Cluster::LARGE,
+                                                 **facts)]
+      end
+
+      # With its defaults and librdkafka's, with skep's batches and fetch settings, and with large
+      # ones.
+      def karafkas(name, **facts)
+        facts = { gem: "karafka", **facts }
+        [reading(name, "karafka", settings: {}, **facts),
+         reading("#{name}, skep's settings", "karafka", batch: BATCH, **facts),
+         reading("#{name}, tuned", "karafka", batch: LARGE_BATCH, settings: Cluster::LARGE,
+                                              **facts)]
       end
 
       def calculations
@@ -121,43 +174,43 @@ module Skep
 
       # Slow subjects read fewer of the messages.
       def skewed
-        facts = { group: SKEWED, against: "skewed: #{GEM}, each", topic: "#{TOPIC}-skewed" }
+        facts = { group: SKEWED, against: "skewed: #{EACH}", topic: "#{TOPIC}-skewed" }
         some = size(:messages) * MOST
         [reading("skewed: skep", "swarm", **facts),
          reading("skewed: skep, held 500 ms", "swarm", **facts, messages: some / 12,
                                                        settings: held(500)),
-         reading("skewed: #{GEM}, each", "poll", **facts, messages: some / 3),
+         reading("skewed: #{EACH}", "poll", **facts, messages: some / 3),
          reading("the same spread evenly: skep", "swarm", **facts, topic: "#{TOPIC}-even")]
       end
 
       def sparse
-        facts = { group: SPARSELY, against: "sparse: #{GEM}, each", topic: "#{TOPIC}-sparse" }
+        facts = { group: SPARSELY, against: "sparse: #{EACH}", topic: "#{TOPIC}-sparse" }
         [reading("sparse: skep", "swarm", **facts),
-         reading("sparse: #{GEM}, each", "poll", **facts, messages: size(:messages) * MOST / 3)]
+         reading("sparse: #{EACH}", "poll", **facts, messages: size(:messages) * MOST / 3)]
       end
 
       def large
-        facts = { group: LARGE, against: "990 kB: #{GEM}, each", topic: "#{TOPIC}-large",
+        facts = { group: LARGE, against: "990 kB: #{EACH}", topic: "#{TOPIC}-large",
                   messages: size(:large) * MOST }
         [reading("990 kB: skep", "swarm", **facts),
-         reading("990 kB: #{GEM}, each", "poll", **facts)]
+         reading("990 kB: #{EACH}", "poll", **facts)]
       end
 
       def catching_up
-        facts = { group: CATCH_UP, against: "4 at once: #{GEM}, each", workers: 4 }
+        facts = { group: CATCH_UP, against: "4 at once: #{EACH}", workers: 4 }
         some = size(:messages) * MOST
         [reading("4 at once: skep", "swarm", **facts, measure: race(some)),
-         reading("4 at once: #{GEM}, each", "poll", **facts, measure: race(some / 3))]
+         reading("4 at once: #{EACH}", "poll", **facts, measure: race(some / 3))]
       end
 
       def race(messages) = ->(run) { Race.new(run, messages, starters: 1).figures }
 
       def idle
-        facts = { group: IDLE, against: "idle: #{GEM}, each", topic: "#{TOPIC}-idle", every: 1 }
+        facts = { group: IDLE, against: "idle: #{EACH}", topic: "#{TOPIC}-idle", every: 1 }
         measure = ->(run) { Idle.new(run, size(:idle), calm: size(:calm)).figures }
         [reading("idle: skep", "swarm", **facts, measure:),
          reading("idle: skep, held 10 ms", "swarm", **facts, measure:, settings: held(10)),
-         reading("idle: #{GEM}, each", "poll", **facts, measure:)]
+         reading("idle: #{EACH}", "poll", **facts, measure:)]
       end
 
       def held(milliseconds)
@@ -165,10 +218,13 @@ module Skep
       end
 
       # Returns a subject that reads. `more` are settings for its program.
-      def reading(name, program, gem: GEM, group: READ, against: KARAFKA, topic: TOPIC,
+      def reading(name, program, gem: GEM, group: READ, against: TUNED, topic: TOPIC,
                   messages: size(:messages) * MOST, measure: nil, **more)
         ours = %w[swarm plain].include?(program)
-        return Subject.new(name, group:, against:, ours:, skipped: refusal) if refusal
+        why = refusal || (Cluster.no_poll_batch if program == "poll_batch")
+        return Subject.new(name, group:, against:, ours:, skipped: why) if why
+
+        topic_of(name, topic) unless program == "bare"
 
         server = ServerUnderTest.new(name, "kafka/readers/#{program}", gem:)
         measure ||= ->(run) { Race.new(run, messages).figures }
@@ -177,6 +233,10 @@ module Skep
             every: (messages / 200).ceil, **@cluster.facts(topic), **more }
         end
         server.subject(name, wishes, group:, against:, ours:, &measure)
+      end
+
+      def topic_of(name, topic)
+        @topics[name] = topic if @topics
       end
 
       # Other programs may use the cores, and a hyperthread is no core. Two processes that only
@@ -188,11 +248,12 @@ module Skep
       end
 
       def rate_goals(rows)
-        [Goal.at_least("skep reads so many times what Karafka does",
-                       rows.ratio("skep", KARAFKA), 2.2),
-         Goal.at_least("and of what kcat does", rows.ratio("skep", "kcat"), 0.8),
-         Goal.at_least("parsing JSON, so many times what Karafka does",
-                       rows.ratio("JSON: skep", "JSON: #{KARAFKA}"), 1.5)]
+        [Goal.at_least("skep reads so many times what #{TUNED}, does",
+                       rows.ratio("skep", TUNED), 2.2),
+         Goal.at_least("and of what kcat does with the same fetch settings",
+                       rows.ratio("skep", KCAT), 0.8),
+         Goal.at_least("parsing JSON, so many times what #{TUNED}, does",
+                       rows.ratio("JSON: skep", "JSON: #{TUNED}"), 1.5)]
       end
 
       def fetch_goals(rows)
@@ -200,7 +261,7 @@ module Skep
         [Goal.at_least("one partition of four behind, of the rate of even ones",
                        rows.ratio(skewed, "the same spread evenly: skep"), 0.5),
          Goal.at_least("and so many times what #{GEM}'s each does",
-                       rows.ratio(skewed, "skewed: #{GEM}, each"), 3),
+                       rows.ratio(skewed, "skewed: #{EACH}"), 3),
          Goal.at_most("20 idle partitions: wake-ups a second for reading",
                       rows.median("idle: skep"), 5),
          Goal.at_most("and CPU of the node, % of a processor",
@@ -210,8 +271,8 @@ module Skep
       def cost_goals(rows)
         [Goal.at_most("Ruby's threads: µs a message",
                       rows.median("skep", column: "Ruby µs"), 0.6),
-         Goal.at_most("all CPU of the process, of Karafka's",
-                      rows.ratio("skep", KARAFKA, column: "CPU µs"), 0.5)]
+         Goal.at_most("all CPU of the process, of tuned Karafka's",
+                      rows.ratio("skep", TUNED, column: "CPU µs"), 0.5)]
       end
     end
   end

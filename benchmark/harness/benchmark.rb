@@ -86,8 +86,9 @@ module Skep
 
       def measure_all(rows, round)
         in_turns(rows.reject(&:skipped)).each do |row|
-          @progress&.show("round #{round + 1} of #{@rounds}: #{row.name}")
-          measure(row)
+          @progress&.start("round #{round + 1} of #{@rounds}: #{row.name}")
+          text = measure(row)
+          @progress&.finish(text)
         end
       end
 
@@ -96,8 +97,10 @@ module Skep
         groups.flat_map { |group| group.shuffle(random: @random) }
       end
 
+      # Returns a text about the figure, or why there is none.
       def measure(row)
-        row.add(row.subject.measure)
+        column, figure = row.add(row.subject.measure).first
+        "#{Figures.text(figure)} #{column.empty? ? self.class::UNIT : column}"
       rescue Subject::Skipped => e
         row.skip(e.message)
       rescue Subject::Never => e

@@ -5,7 +5,7 @@ require "etc"
 # Facts about the machine that ran the benchmark.
 #
 #   Machine.facts   # => {"cpu" => "AMD EPYC…", "cores" => 2, "kernel" => "Linux 6.18.5", …}
-#   Machine.line    # => "AMD EPYC…, 2 cores, Linux 6.18.5, glibc 2.36, ruby 3.1.2p20 …"
+#   Machine.line    # => "AMD EPYC…, 2 cores, Linux 6.18.5, glibc 2.36, ruby 3.4.1 …, no YJIT"
 #
 # Sources: proc(5), uname(2), confstr(3).
 module Skep
@@ -19,7 +19,7 @@ module Skep
           system = Etc.uname
           { "cpu" => cpu(system), "cores" => Etc.nprocessors,
             "kernel" => "#{system[:sysname]} #{system[:release]}", "libc" => libc,
-            "ruby" => RUBY_DESCRIPTION }
+            "ruby" => "#{RUBY_DESCRIPTION}, #{yjit}" }
         end
 
         def line(facts = self.facts)
@@ -29,6 +29,13 @@ module Skep
         end
 
         private
+
+        # RUBY_YJIT_ENABLE=1 switches it on in all programs of a benchmark.
+        def yjit
+          return "no YJIT" unless defined?(RubyVM::YJIT)
+
+          RubyVM::YJIT.enabled? ? "YJIT on" : "YJIT off"
+        end
 
         def cpu(system)
           text = File.exist?(CPUINFO) ? File.read(CPUINFO) : ""

@@ -23,21 +23,21 @@ module Skep
       def name = subject.name
       def group = subject.group
 
-      # Adds the figures of a round.
+      # Adds the figures of a round, and returns them.
       def add(figures)
         figures.each { |column, figure| @samples[column] << figure }
       end
 
-      # Drops earlier samples: an incomplete row would look complete.
+      # Drops earlier samples: an incomplete row would look complete. Returns the sentence.
       def skip(why)
-        @skipped = why
         @samples.clear
+        @skipped = why
       end
 
       # The same, if the sentence is the result of the measurement.
       def give_up(sentence)
-        skip(sentence)
         @never = true
+        skip(sentence)
       end
 
       def leave_out = @left_out = true

@@ -7,9 +7,9 @@ require "tmpdir"
 #
 #   Cluster.refusal                    # => why no broker can run here, or nil
 #   Cluster.during do |cluster|
-#     cluster.fill("bench", 8, 2_000_000)             # spread over its partitions
-#     cluster.fill("skewed", 4, 2_000_000) { 0 }      # the block chooses the partition
-#     cluster.fill("large", 4, 600, bytes: 990_000)
+#     cluster.fill("bench", 8, 2_000_000)               # spread by the messages' keys
+#     cluster.fill("skewed", 4, 2_000_000, spread: 1)   # one after the other over the first ones
+#     cluster.fill("large", 4, 600, spread: 4, bytes: 990_000)
 #     cluster.facts("bench")                          # the settings of a program that reads it
 #   end
 module Skep
@@ -19,11 +19,18 @@ module Skep
         PROGRAM = "SKEP_KAFKA_BROKER"
         SECONDS = 90
         BYTES = 90
-        # skep's defaults, for all subjects, so that the code is compared and not the settings.
+        # skep's defaults, so that the code is compared and not the settings.
         SETTINGS = { "auto.offset.reset" => "earliest", "queued.min.messages" => "10000",
                      "queued.max.messages.kbytes" => "16384",
                      "fetch.queue.backoff.ms" => "10" }.freeze
-        private_constant :PROGRAM, :SECONDS, :BYTES
+        # Large queues and fetches, with which librdkafka reads fastest, for much memory.
+        LARGE = { "auto.offset.reset" => "earliest", "queued.min.messages" => "1000000",
+                  "queued.max.messages.kbytes" => "1048576", "fetch.queue.backoff.ms" => "10",
+                  "max.partition.fetch.bytes" => "8388608",
+                  "fetch.max.bytes" => "104857600" }.freeze
+        GEM = "karafka-rdkafka"
+        POLL_BATCH = "0.27" # the first version of the gem that has Consumer#poll_batch
+        private_constant :PROGRAM, :SECONDS, :BYTES, :GEM, :POLL_BATCH
 
         def self.refusal
           require "skep/kafka"
@@ -33,6 +40,22 @@ module Skep
           "(docs/articles/benchmarks.md)"
         rescue Skep::Kafka::MissingGem => e
           e.message
+        end
+
+        # Returns why the gem's poll_batch can't be measured, or nil.
+        def self.no_poll_batch
+          peer = Peer.find(GEM) or return Peer.missing(GEM)
+          return if Gem::Version.new(peer.version) >= Gem::Version.new(POLL_BATCH)
+
+          "#{peer} has no poll_batch: #{POLL_BATCH} or newer, which takes Ruby 3.2"
+        end
+
+        # Returns the version of the gem's librdkafka, or nil.
+        def self.librdkafka
+          peer = Peer.find(GEM) or return
+          version = 'require "json"; require "rdkafka/version"; ' \
+                    "puts JSON.generate(Rdkafka::LIBRDKAFKA_VERSION)"
+          "#{Program.run(version, ruby: peer.flags)} (of #{peer})"
         end
 
         def self.during
@@ -57,12 +80,12 @@ module Skep
           self
         end
 
-        # The block chooses the partition by a message's number; without a block the key does.
+        # spread: over how many partitions, one after the other; by default their keys decide.
         # bytes: of a payload.
-        def fill(topic, partitions, messages, bytes: BYTES, &block)
+        def fill(topic, partitions, messages, spread: nil, bytes: BYTES)
           feed = Skep::Kafka::Testing::TopicSeeder.new(address, topic)
           feed.create_topic(partitions)
-          feed.publish(items(messages, bytes, &block))
+          feed.publish(items(messages, bytes, spread))
         ensure
           feed&.close
         end
@@ -86,11 +109,11 @@ module Skep
           retry
         end
 
-        def items(count, bytes)
+        def items(count, bytes, spread)
           (0...count).lazy.map do |number|
             payload = JSON.generate(id: number, customer: "c#{number % 5_000}", amount: 19.25,
                                     currency: "EUR").ljust(bytes)
-            ["k#{number % 1_000}", payload, *(yield number if block_given?)]
+            ["k#{number % 1_000}", payload, *(number % spread if spread)]
           end
         end
 

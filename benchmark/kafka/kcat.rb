@@ -4,11 +4,12 @@ require "open3"
 
 # kcat reads the topic to its end: C with the same library, in one process, without a group.
 #
-#   Kcat.new(cluster.address, "bench", 2_000_000, "%s\n").figures
+#   Kcat.new(cluster.address, "bench", 2_000_000, "%s\n", Cluster::SETTINGS).figures
 #   # => {"messages/s" => …, "CPU µs" => …}
+#   Kcat.version   # => "kcat 1.7.1 (librdkafka 2.14.2)"
 #
-# Its start isn't counted: the time for one message is subtracted. It has librdkafka's defaults,
-# because Debian's library is too old for some of skep's settings.
+# Its start isn't counted: the time for one message is subtracted. Settings that its librdkafka
+# doesn't know are left out: it may be older than the gem's.
 module Skep
   module Benchmarks
     class Kafka
@@ -21,15 +22,23 @@ module Skep
 
           def version
             text, = Open3.capture2e("kcat", "-V")
-            "kcat #{text[/Version (\S+)/, 1]}"
+            "kcat #{text[/Version (\S+)/, 1]} (librdkafka #{text[/librdkafka (\S+)/, 1]})"
           rescue Errno::ENOENT
             nil
           end
+
+          # Returns the settings that its librdkafka knows.
+          def known(settings)
+            text, = Open3.capture2e("kcat", "-X", "list")
+            names = text.scan(/^([a-z0-9_.]+)\s+\|/).flatten
+            settings.slice(*names)
+          end
         end
 
-        def initialize(address, topic, messages, format)
+        def initialize(address, topic, messages, format, settings = {})
+          more = Kcat.known(settings).flat_map { |name, value| ["-X", "#{name}=#{value}"] }
           @command = ["kcat", "-C", "-q", "-b", address, "-t", topic,
-                      "-o", "beginning", "-f", format]
+                      "-o", "beginning", "-f", format, *more]
           @messages = messages
         end
 

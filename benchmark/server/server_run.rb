@@ -20,7 +20,7 @@ module Skep
     class ServerRun
       Arrival = Struct.new(:word, :pid, :at)
 
-      START = 30.0 # seconds to start
+      START = 120.0 # seconds to start, with a heap of 1 GiB on a busy machine, too
       CLEAR = 10.0 # seconds to exit after a kill
       WISHES = { workers: 2, heap: 0, busy: false, orders: false, options: {},
                  rest: 1.0 }.freeze

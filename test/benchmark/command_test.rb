@@ -52,18 +52,33 @@ class BenchmarkCommandTest < Skep::TestCase
   end
 
   test "prints a table" do
-    code, out, err = bench("pid", "--rounds", "1")
-    assert_equal [0, ""], [code, err]
-    assert_match(%r{\Abin/bench pid: what asking.*\n.*Linux.*\nskep \d.*\n1 round}, out)
+    code, out, = bench("pid", "--rounds", "1")
+    assert_equal 0, code
+    assert_match(%r{\Abin/bench pid: what asking.*\n.*Linux.*YJIT.*\nskep \d.*\n1 round}, out)
     assert_match(/^the global +ns +quartiles +x a plain global$/, out)
     assert_match(/^  a plain global +[\d.]+ +[\d.]+ +1\.00$/, out)
     assert_match(/^  (met|missed) +Skep\.pid within 1\.15x of an empty C method: [\d.]+ \(/, out)
   end
 
   test "prints one line of JSON and nothing else, whether goals are met or not" do
-    code, out, err = bench("pid", "--rounds", "1", "--json")
-    assert_equal [0, "", 1], [code, err, out.lines.size]
+    code, out, = bench("pid", "--rounds", "1", "--json")
+    assert_equal [0, 1], [code, out.lines.size]
     assert_equal "pid", JSON.parse(out)["benchmark"]
+  end
+
+  test "writes the time and the figure of each measurement to stderr, as it goes" do
+    _, out, err = bench("pid", "--rounds", "2", "--json")
+    measured = JSON.parse(out)["rows"].count { |row| row["median"] }
+    assert_equal 2 * measured, err.lines.size
+    assert_match(/^\d\d:\d\d:\d\d round 1 of 2: a plain global \.\.\. [\d.]+ ns \([\d.]+ s\)$/, err)
+  end
+
+  test "an interrupted measurement leaves the rest of its line to the error" do
+    err = StringIO.new
+    progress = Benchmarks::Command.class_eval("Progress", __FILE__, __LINE__).new(err)
+    progress.start("round 1 of 1: skep")
+    progress.close
+    assert_match(/\A[\d:]+ round 1 of 1: skep \.\.\.\n\z/, err.string)
   end
 
   private

@@ -10,13 +10,13 @@ class KafkaBenchmarkTest < Skep::TestCase
   SMALL = <<~RUBY
     require "#{BENCHMARK}/command"
     require "#{BENCHMARK}/kafka"
-    small = { messages: 200_000, sums: 8_000, calm: 12, idle: 2, large: 40 }
-    puts Skep::Benchmarks::Kafka.new(rounds: 1, **small).run.to_json
+    small = { messages: ARGV.empty? ? 200_000 : 50_000, sums: 8_000, calm: 12, idle: 2, large: 40 }
+    puts Skep::Benchmarks::Kafka.new(rounds: 1, only: ARGV.first, **small).run.to_json
   RUBY
   private_constant :BENCHMARK, :BROKER, :SMALL
 
   test "skips each row with a reason if there is no real broker" do
-    report = measure(BROKER => nil)
+    report = measure({ BROKER => nil })
     assert_operator report["rows"].size, :>, 10
     report["rows"].each { |row| assert_match(/real broker|karafka-rdkafka|kcat/, row["skipped"]) }
     assert_equal [nil], report["goals"].map { |goal| goal["met"] }.uniq
@@ -24,7 +24,7 @@ class KafkaBenchmarkTest < Skep::TestCase
 
   test "measures each consumer that is installed" do
     skip "#{BROKER} names no program that starts a broker" unless ENV[BROKER]
-    report = measure(BROKER => ENV.fetch(BROKER))
+    report = measure({ BROKER => ENV.fetch(BROKER) })
     measured = report["rows"].select { |row| row["median"] }
     assert_empty report["rows"].filter_map { |row| row["skipped"] }.grep(/failed|nothing was read/)
     assert_includes measured.map { |row| row["name"] }, "skep"
@@ -34,10 +34,50 @@ class KafkaBenchmarkTest < Skep::TestCase
     assert_empty names - measured.map { |row| row["name"] }
   end
 
+  test "measures the others with their defaults and with their best" do
+    skip "#{BROKER} names no program that starts a broker" unless ENV[BROKER]
+    report = measure({ BROKER => ENV.fetch(BROKER) }, only: "Karafka")
+    rows = report["rows"].to_h { |row| [row["name"], row] }
+    expected = ["Karafka", "Karafka, skep's settings", "Karafka, tuned",
+                "JSON: Karafka", "JSON: Karafka, skep's settings", "JSON: Karafka, tuned",
+                "1 process: Karafka"]
+    assert_equal expected.sort, rows.keys.sort
+    skip "the gem karafka isn't in reach" if rows["Karafka"]["skipped"].to_s.include?("reach")
+    rows.each_value { |row| assert_kind_of Numeric, row["median"], row.inspect }
+    assert_match(/\A\d+\.\d+\.\d+ \(of karafka-rdkafka \d+\.\d+\.\d+\)\z/,
+                 report.dig("versions", "librdkafka"))
+  end
+
+  test "names the version from which on a client has poll_batch, or measures it" do
+    skip "#{BROKER} names no program that starts a broker" unless ENV[BROKER]
+    rows = measure({ BROKER => ENV.fetch(BROKER) }, only: "poll_batch")["rows"]
+    assert_equal 4, rows.size
+    rows.each do |row|
+      next assert_kind_of(Numeric, row["median"], row.inspect) if newer_client?
+
+      assert_match(/\Akarafka-rdkafka [\d.]+ has no poll_batch: 0\.27 or newer/, row["skipped"])
+    end
+  end
+
+  test "kcat gets the settings that its librdkafka knows" do
+    require_relative "../../benchmark/command"
+    require_relative "../../benchmark/kafka"
+    kcat = Skep::Benchmarks::Kafka.class_eval("Kcat", __FILE__, __LINE__)
+    skip kcat.missing if kcat.missing
+    assert_match(/\Akcat [\d.]+ \(librdkafka [\d.]+\)\z/, kcat.version)
+    known = kcat.known({ "queued.min.messages" => "7", "no.such.setting" => "1" })
+    assert_equal({ "queued.min.messages" => "7" }, known)
+  end
+
   private
 
-  def measure(env)
-    out, err, status = run_program(SMALL, env:, timeout: 300, gems: :bundler)
+  def newer_client?
+    version = Gem.loaded_specs["karafka-rdkafka"]&.version
+    version && version >= Gem::Version.new("0.27")
+  end
+
+  def measure(env, only: nil)
+    out, err, status = run_program(SMALL, [*only], env:, timeout: 300, gems: :bundler)
     assert_equal ["", true], [err, status.success?]
     JSON.parse(out)
   end
