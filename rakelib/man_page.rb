@@ -31,6 +31,7 @@ class ManPage
      "skep \\- keep a swarm of processes alive", ".SH SYNOPSIS", ".B skep",
      ".I COMMAND", "[options]", ".SH DESCRIPTION", text(ABOUT.tr("\n", " ").strip),
      ".SH COMMANDS", *@entries.flat_map { |entry| command(entry) },
+     ".SS skep version", text(Skep::CLI::VERSION_SUMMARY + "."),
      ".SH EXIT STATUS", *CommandReference::EXITS.flat_map { |code, means| item(code, means) },
      ".SH ENVIRONMENT", *ENVIRONMENT.flat_map { |name, means| item(name, means) }].join("\n")
   end

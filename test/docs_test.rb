@@ -25,6 +25,25 @@ class DocsTest < Skep::TestCase
     assert_empty broken
   end
 
+  test "README says below the example what bin/demo and bin/test do, and both are there" do
+    section = text("README.md")[/^## From a clone\n(.*?)^## /m, 1].to_s
+    assert_operator text("README.md").index("## From a clone"), :<,
+                    text("README.md").index("## Why skep")
+    %w[bin/demo bin/test].each do |command|
+      assert_match(/^\$ #{command}$/, section)
+      assert_match(/^\| `#{command}` \| .+ \| .+ \|$/, section)
+      assert File.executable?(File.join(ROOT, command)), command
+    end
+  end
+
+  test "help, the reference and the manual page list skep version" do
+    out = StringIO.new
+    Skep::CLI.start(["help"], out:)
+    assert_match(/^  version +Show/, out.string)
+    assert_includes text("docs/reference/cli.md"), "| `skep version` |"
+    assert_includes text("man/skep.1"), ".SS skep version"
+  end
+
   test "every bracket of a link is closed" do
     open = pages.flat_map do |page|
       prose(page).split(/\n\s*\n/).select { |text| text.count("[(") != text.count("])") }

@@ -21,6 +21,7 @@ module Skep
                "Diagnose" => %w[doctor chaos] }.freeze
     COMMANDS = GROUPS.values.flatten.to_h { |name| [name, name.capitalize.to_sym] }.freeze
     CONTROL = GROUPS.fetch("Control")
+    VERSION_SUMMARY = "Show the versions of skep and Ruby, and whether skep uses its C part"
     private_constant :CONTROL
 
     class << self
@@ -63,6 +64,7 @@ module Skep
           out.puts("", "#{group}:")
           names.each { |one| out.puts("  #{one.ljust(10)} #{command(one)::SUMMARY}") }
         end
+        out.puts("", "  #{"version".ljust(10)} #{VERSION_SUMMARY}")
         out.puts("", "`skep help COMMAND` shows the options and examples of a command.")
         0
       end
