@@ -60,6 +60,16 @@ class RunDirectoryTest < Skep::TestCase
                     "it is no directory"
   end
 
+  test "names a directory that works if its own can't be created" do
+    error = assert_raises(PathUnusable) { RunDirectory.new("/proc/nowhere/skep").use }
+    other = error.message[%r{\Athe run directory /proc/nowhere/skep can't be used, .*: set SKEP_RUN_DIR=(/.*)\z}, 1]
+    new = !File.exist?(other)
+
+    assert_equal other, RunDirectory.new(other).use
+  ensure
+    FileUtils.rmdir(other) if new
+  end
+
   test "trusts files of this user and root; a client run by root trusts any owner" do
     other = Stat.new(Process.euid + 1)
     assert RunDirectory.trusted?(Stat.new(Process.euid))

@@ -44,7 +44,9 @@ module Skep
 
         MODE = 0o700
         ADVICE = "make it yours with mode 0700, or name another by SKEP_RUN_DIR"
-        private_constant :MODE, :ADVICE
+        VOLUME = "mount a volume that this user can write to, such as a tmpfs at /run/skep, and set " \
+                 "SKEP_RUN_DIR=/run/skep/own"
+        private_constant :MODE, :ADVICE, :VOLUME
 
         # Returns the directory of control sockets: /run/skep for root, else $XDG_RUNTIME_DIR/skep,
         # else /tmp/skep-UID.
@@ -75,7 +77,7 @@ module Skep
           verify(asking: false)
           @path
         rescue SystemCallError => e
-          refuse(e.message.sub(/ @ .*/, "").downcase)
+          refuse(e.message.sub(/ @ .*/, "").downcase, advice: elsewhere)
         end
 
         # Returns the path, for a client of the swarms there. The directory may be missing.
@@ -105,6 +107,20 @@ module Skep
           refuse("#{writers(stat)} can write to it") if exposed?(stat)
         end
 
+        # Containers have read-only file systems and users without a home: the advice is a directory
+        # that can be created there.
+        def elsewhere
+          parents = [ENV["XDG_RUNTIME_DIR"].to_s, "/run/user/#{Process.euid}", "/dev/shm", "/var/tmp",
+                     ENV["HOME"].to_s, Dir.pwd]
+          writable = parents.find do |path|
+            path.start_with?("/") && !@path.start_with?("#{path}/") && File.directory?(path) &&
+              File.writable?(path)
+          end
+          writable ? "set SKEP_RUN_DIR=#{File.join(writable, "skep-#{Process.euid}")}" : VOLUME
+        rescue SystemCallError # no working directory
+          VOLUME
+        end
+
         def exposed?(stat) = (stat.mode & (@named ? 0o002 : 0o022)).positive? && !stat.sticky?
         def writers(stat) = (stat.mode & 0o002).zero? ? "its group" : "everybody"
 
@@ -114,8 +130,8 @@ module Skep
           "user #{uid}"
         end
 
-        def refuse(error)
-          advice = @named ? "name another path with control:" : ADVICE
+        def refuse(error, advice: ADVICE)
+          advice = "name another path with control:" if @named
           what = @named ? "directory of the control path" : "run directory"
           raise PathUnusable.new(what:, path: @path, error:, advice:)
         end
