@@ -17,7 +17,7 @@ KINDS = {
   "signal" => { code: "Process.kill(:SEGV, Process.pid)", end: CRASHED, threads: 1, crashes: 3..3 },
   "whole" => { code: SEGFAULT, end: CRASHED, poisons: 2, crashes: 7..8, handler: :whole },
   "spare" => { code: SEGFAULT, end: CRASHED, options: "#{TIMEOUT}, spares: 2" },
-  "hang" => { code: "hang", options: ", liveness_timeout: 2, kill_timeout: 0.5",
+  "hang" => { code: "hang", options: ", liveness_timeout: 2, kill_timeout: 0.5", more: true,
               end: /\ASIGKILL, hung\z/ },
   "memory" => { code: "eat", options: "#{TIMEOUT}, kill_timeout: 0.5, memory_limit: \"120M\"",
                 end: /\ASIGKILL, memory_limit\z/ },
@@ -48,13 +48,16 @@ RUBY
 
 class Poisoning < KafkaScenario
   def try(kind, code:, end:, threads: 2, poisons: 1, options: TIMEOUT, handler: :one_by_one,
-          group: nil, crashes: 3..4) # the first one counts only if the message was alone in flight
+          group: nil, more: false,
+          crashes: 3..4) # the first one counts only if the message was alone in flight
     before = group && (enter(group) or missing("a control group, for #{kind}"))
     @orders, @dead = topic("orders.#{kind}", 4), topic("dead.#{kind}", 1)
     produce(poisons)
     @swarm = run_swarm(source(kind, code, threads, options, handler), before:)
+    @good = GOOD
+    feed_more if more
     letters = watch(poisons)
-    must("handle each good message and no bad one") { done.uniq.size == GOOD }
+    must("handle each good message and no bad one") { done.uniq.size == @good }
     check_letters(letters, read(@dead))
     check_crashes(kind, binding.local_variable_get(:end), crashes)
   end
@@ -91,10 +94,20 @@ class Poisoning < KafkaScenario
     RUBY
   end
 
+  # Feeds further good messages until a message is dead-lettered: a hang counts only while others
+  # are processed.
+  def feed_more
+    @swarm.follow("a message is dead-lettered", seconds: 120) do
+      feed(@orders, Array.new(4) { |n| [(@good + n).to_s, "good", n] })
+      @good += 4
+      @swarm.events.any? { |event| event["event"] == "dead_lettered" }
+    end
+  end
+
   # Waits until all messages are handled. Returns the dead_lettered events.
   def watch(poisons)
     letters = [@swarm.await("dead_lettered", times: poisons, seconds: 120)].flatten
-    @swarm.follow("every good message is handled", seconds: 60) { done.uniq.size >= GOOD }
+    @swarm.follow("every good message is handled", seconds: 60) { done.uniq.size >= @good }
     @swarm.follow("no suspect is left") { @swarm.status("poisoned")["suspects"].empty? }
     must("exit with 0; #{@swarm.account}") { @swarm.stop.exitstatus.zero? }
     letters
@@ -124,7 +137,7 @@ class Poisoning < KafkaScenario
   def check_crashes(kind, ending, expected)
     events = @swarm.events.group_by { |event| event["event"] }
     crashes = events.fetch("node_died").take_while { |event| event["mono"] < stopping(events) }
-    puts "#{kind}: #{crashes.size} crashes, #{done.size - GOOD} good messages handled again"
+    puts "#{kind}: #{crashes.size} crashes, #{done.size - @good} good messages handled again"
     must("crash #{expected} times: #{crashes}") { expected.cover?(crashes.size) }
     must("crash for the expected reason: #{crashes}") do
       crashes.all? { |event| reason(event).match?(ending) }

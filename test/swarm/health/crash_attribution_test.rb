@@ -46,7 +46,7 @@ class CrashAttributionTest < Skep::TestCase
 
   test "counts an exit as a crash if the work may have caused it" do
     { [nil, "SEGV"] => true, [nil, "KILL"] => true, [nil, "TERM"] => true, ["oom", "KILL"] => true,
-      ["hung", "KILL"] => true, ["hung", "ABRT"] => true, ["memory_limit", "KILL"] => true,
+      ["memory_limit", "KILL"] => true,
       ["channel_closed", "KILL"] => true, [nil, 1] => true, [nil, 0] => true,
       ["restart", "SEGV"] => true, ["stop_timeout", "BUS"] => true,
       ["restart", "KILL"] => false, ["stop_timeout", "KILL"] => false, ["scale", 1] => false,
@@ -55,6 +55,26 @@ class CrashAttributionTest < Skep::TestCase
       ["forced", "KILL"] => false }.each do |(reason, how), crash|
       assert_equal crash, crash?(reason, how), "#{reason} #{how}"
     end
+  end
+
+  test "counts a hang as a crash if another node has done something meanwhile" do
+    hold(0, "a")
+    processed(1)
+    assert crash?("hung", "KILL")
+    assert crash?("hung", "ABRT")
+  end
+
+  test "counts a hang as a crash if the node has done something before" do
+    processed(0, thread: 1)
+    assert crash?("hung", "KILL")
+  end
+
+  test "counts no hang while no node does anything, as what they wait for may not answer" do
+    processed(1)
+    hold(0, "a")
+    hold(1, "b")
+    refute crash?("hung", "KILL")
+    assert crash?(nil, "KILL")
   end
 
   test "records no crash of a node that its mold never reported as forked" do
@@ -148,12 +168,16 @@ class CrashAttributionTest < Skep::TestCase
 
   def crash?(reason, how)
     node = Node.new(0, 0, reason, [], 1_000)
-    hold(0, "a")
+    hold(0, "a") if @page.read(@layout.of(0)).to_s.empty?
     @crash_attribution.record_crash(node)
     exit = how.is_a?(String) ? ExitStatus.new(nil, how) : ExitStatus.new(how, nil)
     before = @published.size
     @crash_attribution.set_exit(node, exit)
     @published.size > before
+  end
+
+  def processed(page_index, thread: 0)
+    Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(page_index, thread:)).processed(1)
   end
 
   def hold(page_index, text, at: nil, thread: 0)

@@ -14,7 +14,8 @@
 # |---|---|
 # | a signal that the supervisor never sends, an abort, an exit, an uncaught exception | yes |
 # | KILL or TERM from outside: the kernel, an operator | yes |
-# | the supervisor ended it: it hung, used too much memory, or closed its channel | yes |
+# | the supervisor ended it: it used too much memory, or closed its channel | yes |
+# | the supervisor ended it: it hung | if other work was done (`evidence?`) |
 # | the supervisor ended it for another reason: a restart, a scale, a stop, its own report | no |
 #
 # While the swarm stops, no exit counts as a crash.
@@ -23,9 +24,10 @@ module Skep
     module Health
       class CrashAttribution
         # Reasons for ending a node that the items in flight may have caused.
-        CRASH_REASONS = ["hung", "memory_limit", "channel_closed", IPC::ExitStatus::OOM, nil].freeze
+        HUNG = "hung"
+        CRASH_REASONS = [HUNG, "memory_limit", "channel_closed", IPC::ExitStatus::OOM, nil].freeze
         SUPERVISOR_SIGNALS = %w[TERM KILL ABRT].freeze
-        private_constant :CRASH_REASONS, :SUPERVISOR_SIGNALS
+        private_constant :HUNG, :CRASH_REASONS, :SUPERVISOR_SIGNALS
 
         def initialize(node_pool, scoreboard:, events:)
           @node_pool = node_pool
@@ -101,8 +103,21 @@ module Skep
           return if @recorded.key?(node)
           return unless node.pid # its mold died before it reported it: no exit of it will be known
 
+          return if node.reason == HUNG && !evidence?(node)
+
           held = @scoreboard.held(node)
           @recorded[node] = suspects.record_crash(held, node.id, OS.now) if held.any?
+        end
+
+        # Returns true if the items in flight may be what the node hung at: another node has done
+        # something since they were begun, or this one since it started. If nothing is done
+        # anywhere, whatever they wait for doesn't answer, and other items would hang there, too.
+        def evidence?(node)
+          return true if @scoreboard.done_at(node).positive?
+
+          began = @scoreboard.held_since(node) or return true
+          others = @node_pool.node_table.nodes.reject { |one| one.equal?(node) || one.helper? }
+          others.any? { |other| @scoreboard.done_at(other) > began }
         end
 
         # Returns true if the node died by a signal that the supervisor never sends.

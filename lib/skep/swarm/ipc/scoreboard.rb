@@ -29,6 +29,7 @@ module Skep
           HELD_SINCE = 4 # monotonic nanoseconds since when something is in flight; 0: nothing is
           ILL_SINCE = 5  # monotonic nanoseconds of an `unhealthy!` without progress since; 0: none
           AT = 6         # which part of what is in flight was given out last, plus 1; 0: all of it
+          DONE_AT = 7    # monotonic nanoseconds when something was done last; 0: nothing was
 
           attr_reader :nodes
           attr_reader :threads
@@ -132,6 +133,7 @@ module Skep
           def processed(number)
             Messages.whole(number, "processed takes")
             beat
+            @page.set(@cell, Layout::DONE_AT, nanoseconds(OS.now))
             @page.add(@cell, Layout::DONE, number)
           end
 
@@ -174,6 +176,7 @@ module Skep
         #   reader.unhealthy_since(node)   # => of an `unhealthy!` without progress since; or nil
         #   reader.in_flight(node, 2)  # => ["orders/0/17-42 at 25", …], thread 2's first
         #   reader.held(node)        # => [["orders/0/17-42", 25], …]
+        #   reader.held_since(node); reader.done_at(node)
         #   reader.memory_sample(node)   # => time and result of its last page count, or nil
         class Reader
           def initialize(page, layout)
@@ -194,6 +197,17 @@ module Skep
           # How many messages or items its threads have done.
           def done(node)
             @layout.all(node.page_index).sum { |cell| @page.get(cell, Layout::DONE) }
+          end
+
+          # When one of its threads has done something last; 0.0: none has.
+          def done_at(node)
+            @layout.all(node.page_index).map { |cell| seconds(cell, Layout::DONE_AT) }.max
+          end
+
+          # Since when the first of the items in flight is; nil: nothing is.
+          def held_since(node)
+            times = @layout.all(node.page_index).map { |cell| seconds(cell, Layout::HELD_SINCE) }
+            times.select(&:positive?).min
           end
 
           def unhealthy_since(node)
