@@ -23,10 +23,12 @@ module Skep
       # process before the node may become a mold. suspects: CrashSuspects as plain data. on_error:
       # blocks of Swarm#on_error.
       def initialize(id:, swarm:, mold:, page:, layout:, report:, beat_every: 10.0, page_index: id,
-                     placed: true, warm_after: nil, suspects: nil, stop_timeout: nil, on_error: [])
+                     placed: true, warm_after: nil, suspects: nil, stop_timeout: nil, on_error: [],
+                     boot_timeout: nil)
         @id, @page_index, @swarm, @mold, @placed = id, page_index, swarm, mold, placed
         @warm_after, @stop_timeout, @suspects = warm_after, stop_timeout, suspects
         @report, @on_error = report, on_error
+        @boot_deadline = boot_timeout && (OS.now + boot_timeout)
         @complain_every = beat_every * Health::LivenessPolicy::BEATS * Health::UnhealthyPolicy::SPACING
         @threads = layout.threads
         @heartbeat_of = lambda do |thread|
@@ -238,6 +240,11 @@ module Skep
       def __all_finished = (@others_stop = false) || @all_finished&.push(true)
       def leave = @waiter.close # the work has ended
       def __ready? = @ready ? true : false
+
+      # Returns the seconds until boot_timeout, when a process that isn't ready is killed; nil once
+      # it is ready.
+      def __boot_time_left = (@boot_deadline - OS.now unless @ready || @boot_deadline.nil?)
+
       def __imply_ready = @ready_implied = !@ready # for a plain block
       def __mold_order = @mold_order
       def __lend(producer) = @producer = producer

@@ -16,6 +16,15 @@ class KafkaStartupCheckTest < KafkaCase
     assert_match(/Connection refused/, events.first.last[:error])
   end
 
+  test "names the unreachable broker before boot_timeout, which is shorter" do
+    @node = FakeNode.new
+    @node.boot_time_left = 1.0
+    source = Skep::Kafka::Source.new(kafka: nowhere, group: "g", topics: "t", connect_timeout: 60)
+    error = assert_raises(Skep::Kafka::BrokerUnreachable) { source.run(@node, proc {}) }
+    assert_equal 75, error.exit_code
+    assert_match(/answered within 0\.8 s .*; boot_timeout sets how long to wait/, error.message)
+  end
+
   test "errors and events contain no password" do
     secret = { "security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN",
                "sasl.username": "me", "sasl.password": "tiger-lily",

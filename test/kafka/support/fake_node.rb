@@ -20,6 +20,7 @@ class FakeNode
   end
 
   attr_writer :time_left # once it stops
+  attr_writer :boot_time_left # until it is ready
   attr_reader :id, :swarm, :mold, :crash_suspects, :last_item
 
   # suspects: as a supervisor reports them.
@@ -34,6 +35,7 @@ class FakeNode
   end
 
   def ready! = report("ready")
+  def __boot_time_left = @boot_time_left
   def wait_for_predecessor = !stopping?
   def thread(thread) = thread.zero? ? self : ThreadNode.new(self, thread)
   def assigned!(assigned = true, **facts) = report("assigned", assigned:, **facts)

@@ -2,7 +2,8 @@
 
 require_relative "scenario"
 
-# Without a broker the first boot exits with 75 after connect_timeout, so that systemd restarts it.
+# Without a broker the first boot exits with 75 after connect_timeout, so that systemd restarts it,
+# also if boot_timeout is shorter.
 # With connect_timeout: nil the swarm waits, even longer than boot_timeout, and reads once the
 # broker answers.
 KafkaScenario.play do
@@ -14,6 +15,13 @@ KafkaScenario.play do
   status = early.wait.exitstatus
   must("exit with 75, not #{status}: #{early.stderr}") do
     status == 75 && early.stderr =~ /\Askep: .*No broker of .* answered within 1 s/
+  end
+
+  early = run_swarm(reader("orders", nodes: 2, more: ", connect_timeout: 60",
+                                     options: ", boot_timeout: 5"))
+  status = early.wait.exitstatus
+  must("exit with 75 before boot_timeout, too, not #{status}: #{early.stderr}") do
+    status == 75 && early.stderr =~ /\Askep: .*No broker of .*; boot_timeout sets how long to wait/
   end
 
   swarm = run_swarm(reader("orders", nodes: 2, more: ", connect_timeout: nil",

@@ -16,9 +16,11 @@ module Skep
         # With connect_timeout: nil, until a node is ready though no broker has answered or refused
         # the connection.
         SILENT_SECONDS = 15.0
+        BOOT_SHARE = 0.8 # of what is left of boot_timeout, so that the error is reported before it
         TOPIC_REFUSED = Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED
         GROUP_REFUSED = Librdkafka::ErrorCode::GROUP_AUTHORIZATION_FAILED
-        private_constant :GROUP_SECONDS, :SILENT_SECONDS, :TOPIC_REFUSED, :GROUP_REFUSED
+        private_constant :GROUP_SECONDS, :SILENT_SECONDS, :BOOT_SHARE,
+                         :TOPIC_REFUSED, :GROUP_REFUSED
 
         def initialize(options, node, consumer, report)
           @options = options
@@ -46,12 +48,20 @@ module Skep
         # { name => [error code, partitions] }
         def query_topics
           @query.start
-          answer = await(@query.io, @options.connect_timeout || SILENT_SECONDS) { @query.answer }
+          @limit = limit
+          answer = await(@query.io, @limit) { @query.answer }
           return answer if answer || @node.stopping?
           raise unreachable if @options.connect_timeout
 
           @node.ready!
           await(@query.io, nil) { @query.answer }
+        end
+
+        # Returns for how many seconds it waits for a broker. A node that boot_timeout ends couldn't
+        # say that a broker was missing.
+        def limit
+          boot = @node.__boot_time_left&.*(BOOT_SHARE)
+          [@options.connect_timeout || SILENT_SECONDS, *boot].min
         end
 
         def check_group(topic)
@@ -110,12 +120,18 @@ module Skep
         end
 
         def patience
-          limit = @options.connect_timeout
-          limit ? "skep keeps trying for #{limit} s" : "skep waits until a broker answers"
+          return "skep waits until a broker answers" unless @options.connect_timeout
+
+          "skep keeps trying for #{seconds} s"
         end
 
         def unreachable
-          BrokerUnreachable.new(brokers:, seconds: @options.connect_timeout, cause: @cause)
+          patience = @limit < @options.connect_timeout ? "boot_timeout" : "connect_timeout"
+          BrokerUnreachable.new(brokers:, seconds:, cause: @cause, patience:)
+        end
+
+        def seconds
+          @limit < @options.connect_timeout ? @limit.round(1) : @options.connect_timeout
         end
 
         def refused(what, name, code, text = Librdkafka::Bindings.err2str(code))

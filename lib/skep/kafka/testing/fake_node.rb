@@ -50,6 +50,7 @@ module Skep
 
         def ready! = @ready = true
         def ready? = @ready ? true : false # true once ready! was called
+        def __boot_time_left = nil
 
         def assigned!(assigned = true, **facts)
           outgoing("assigned", { "assigned" => assigned, "facts" => facts }, "assigned!")
