@@ -24,10 +24,10 @@ module Skep
         SUFFIX = /-\h{8}\z/ # of an id that another process had taken
         TAKEN = "another process uses this transactional.id"
         # librdkafka only says that the call timed out.
-        WAITS = "skep waits for the transaction coordinator. If the brokers are up, their log says " \
-                "why there is none: with fewer brokers than transaction.state.log.replication." \
-                "factor (3) they can't create the topic of transactions. Start more brokers, or " \
-                "lower that factor in their configuration"
+        WAITS = "skep waits for the transaction coordinator. If the brokers are up, their log " \
+                "says why there is none: with fewer brokers than " \
+                "transaction.state.log.replication.factor (3) they can't create the topic of " \
+                "transactions. Start more brokers, or lower that factor in their configuration"
         CHECK_NAMES = "Check that no two swarms on this host have the same name, or the same " \
                       "transactional option"
         private_constant :REPORT_AFTER, :TIMEOUT_MS, :CLOSE_SECONDS, :SUFFIX, :TAKEN,
