@@ -25,6 +25,16 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal 1, count(world, "restart_failed")
   end
 
+  test "a reload never adopts code that it hasn't tried, if the last node dies before the canary" do
+    world = simulate([1.9, :slow, 1.0, :boot, 2.5], [2.0, :die, 101, "SEGV"], [2.2, :signal, "HUP"],
+                     [3.0, :die, 0, "SEGV"], [3.05, :boot_fault, 3.0, :fail, 20],
+                     options: { "nodes" => 1, "spares" => 1, "boot_concurrency" => 1 }, seed: 1)
+    failed = world.log.index { |_, name, _| name == "reload_failed" }
+    after = world.log.drop(failed).select { |_, name, _| name == "node_forked" }
+    refute_empty after
+    assert_equal [0], after.map { |_, _, facts| facts[:mold] }.uniq
+  end
+
   test "publishes no node_channel_closed for a dead node whose mold is stuck" do
     world = simulate([0.686, :mold_stop_process], [3.4, :die, 1, "SEGV"])
     assert_equal 0, count(world, "node_channel_closed")

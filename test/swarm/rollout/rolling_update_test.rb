@@ -281,6 +281,26 @@ class ReloadTest < Skep::TestCase
     assert_equal [:rolled_back, ["the new mold ended, SIGSEGV"]], [@reload.state, @ended]
   end
 
+  test "tries the code if the last slot's node ends, and what follows isn't decided yet" do
+    loaded
+    mold_ready
+    first, second = @parts.slots
+    second.retired = true
+    second.node = nil
+    first.node, first.undecided = nil, true
+    settle(false)
+    assert_equal :canary, @reload.state
+    first.undecided, first.waiting = false, true
+    @parts.loop.turn until @parts.node_pool.started.any?
+    assert_equal [@mold, [[:prepare, 1]]], [first.node.mold, asked]
+  end
+
+  test "rolls back with what kept the new mold from loading" do
+    events.announce(:mold_exited, @mold, exit_status: "exit status 1",
+                                         obstacle: "the Gemfile was deleted")
+    assert_equal ["the new mold ended, exit status 1: the Gemfile was deleted"], @ended
+  end
+
   test "rolls back if the new mold can't load the file" do
     events.announce(:mold_load_rejected, @mold, error: "syntax", exit_code: 78)
     events.announce(:mold_exited, @mold, exit_status: "exit 1")

@@ -24,11 +24,12 @@ class RolloutParts
   end
 
   Slot = Struct.new(:id, :node, :retired, :load, :failure, :successor, :waiting, :last_mold,
-                    :last_exit, :last_reason) do
+                    :last_exit, :last_reason, :undecided) do
     def label = id
     def mold = node&.mold
     def event_facts = { node: label }
     def waiting? = waiting ? true : false
+    def undecided? = undecided ? true : false
     def helper? = id.nil?
     def live? = !node.nil?
     def retired? = retired ? true : false
@@ -39,6 +40,11 @@ class RolloutParts
   end
 
   Request = Struct.new(:slot, :reason, :mold, :on_retire, :done)
+
+  # Remembers no crash.
+  module CrashAttribution
+    def self.forget = nil
+  end
 
   # Knows no node's memory.
   module MemoryMonitor
@@ -79,6 +85,7 @@ class RolloutParts
     def replaced(slot) = @replacing.delete(slot)&.call
     def stopping? = stopping ? true : false
     def memory_monitor = MemoryMonitor
+    def crash_attribution = CrashAttribution
     def load(slot) = slot.load
     def node_table = self
     def of(mold) = slots.filter_map(&:node).select { |node| node.mold == mold }

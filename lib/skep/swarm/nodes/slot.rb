@@ -81,6 +81,8 @@ module Skep
         def nodes = [node, successor].compact
         def live? = !node.nil?
         def waiting? = @state == :waiting
+        # Returns true between the end of its process and the decision what follows.
+        def undecided? = @state == :empty
         def running? = @state == :running
         def restarting? = @state == :restarting
         def replacing? = @state == :replacing

@@ -34,7 +34,8 @@ module Skep
         }.freeze
         MOLD_FACTS = %i[mold_loaded mold_load_rejected mold_ready mold_exited].freeze
         NAMED = 20 # nodes in a sentence
-        private_constant :MOLD_FACTS, :NAMED
+        UNDECIDED = 0.01 # seconds until what follows an exit is decided
+        private_constant :MOLD_FACTS, :NAMED, :UNDECIDED
 
         attr_reader :mold # the new one
 
@@ -87,7 +88,9 @@ module Skep
           case name
           when :mold_loaded then mold_loaded(facts[:plain])
           when :mold_load_rejected then roll_back(facts[:error])
-          when :mold_exited then roll_back("the new mold ended, #{facts[:exit_status]}")
+          when :mold_exited
+            why = ["the new mold ended, #{facts[:exit_status]}", *facts[:obstacle]].join(": ")
+            roll_back(why)
           when :mold_ready
             change(:mold_ready)
             try_canary
@@ -109,7 +112,7 @@ module Skep
 
         # No node works: one of the slots that wait gets a node of the new mold.
         def try_waiting
-          slot = @node_pool.slots.find(&:waiting?) or return adopt
+          slot = @node_pool.slots.find(&:waiting?) or return none_waits
           SlotStart.new(slot, node_pool: @node_pool, events: @events, mold: @mold).call do |why|
             next if over? || !@mold.live?
             next roll_back(stillborn(why)) if why
@@ -118,6 +121,15 @@ module Skep
             change(:replaced)
             judge(slot)
           end
+        end
+
+        # If no slot is to get a node any more, there is nothing to try the new mold with. But what
+        # follows an exit may be decided only after the canary has heard of it: then a slot waits
+        # soon, and the code isn't adopted untried.
+        def none_waits
+          return adopt unless @node_pool.slots.any?(&:undecided?)
+
+          @loop.after(UNDECIDED) { try_canary unless over? }
         end
 
         # A slot that was removed, or whose node has exited meanwhile, has tried nothing. A dead
