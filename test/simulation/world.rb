@@ -326,6 +326,7 @@ module Simulation
     def start(number, close_in_child: nil) = @world.start_mold(number)
     def warmed(slots:, reshare:) = nil
     def failed = nil
+    def obstacle = nil
   end
 
   # Records the supervisor's events.

@@ -303,12 +303,14 @@ module Skep
         @config = read(@plain)
       end
 
-      def mold_exited(mold, exit_status:)
+      # obstacle: why it couldn't even begin to load; nil if that isn't known.
+      def mold_exited(mold, exit_status:, obstacle:)
         @node_pool&.mold_exited(mold)
         return if stopping? || nodes_requested?
         return @boot.overdue if mold.kill_reason == "boot_timeout"
 
-        fail_boot("#{file}: the mold ended while it loaded it, #{exit_status}")
+        why = [exit_status, *obstacle].join(": ")
+        fail_boot("#{file}: the mold ended while it loaded it, #{why}")
       end
 
       def fork_reported(page_index:, pid:, pidfd:)

@@ -42,6 +42,24 @@ class MoldLauncherTest < Skep::TestCase
     assert_equal ["closed in #{pid}", '["here", true, "loaded", "here", true]'], [closed, facts]
   end
 
+  test "Exec says why Bundler can't begin in a new mold" do
+    launcher = MoldLauncher::Exec.new("none.rb")
+    assert_nil launcher.obstacle
+    out, = run_program(<<~'RUBY')
+      require "tmpdir"
+      require "skep/swarm"
+      launcher = Skep::Swarm::Molds::MoldLauncher::Exec.new("/none.rb")
+      folder = Dir.mktmpdir
+      ENV["BUNDLE_GEMFILE"] = "#{folder}/Gemfile"
+      puts launcher.obstacle.sub(folder, "folder")
+      Dir.chdir(folder)
+      Dir.rmdir(folder)
+      puts launcher.obstacle
+    RUBY
+    assert_equal "the Gemfile folder/Gemfile was deleted\n" \
+                 "the directory that the swarm was started in was deleted\n", out
+  end
+
   test "a process that can't be started leaves no descriptor open" do
     launcher = MoldLauncher::Exec.new("none.rb")
     def launcher.command = ["/nonexistent/ruby"] # as an update of Ruby leaves it

@@ -19,6 +19,7 @@ class MoldPoolTest < Skep::TestCase
 
     def warmed(**) = nil
     def failed = self.failures += 1
+    def obstacle = "the Gemfile was deleted"
   end
   READY = { "seconds" => 0.5, "findings" => ["a thread"], "warmup" => { "gc" => "done" },
             "passes_on" => true, "slots" => 3 }.freeze

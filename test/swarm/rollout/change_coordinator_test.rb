@@ -9,6 +9,7 @@ class ChangeCoordinatorTest < Skep::TestCase
                           keyword_init: true) do
     def nodes_requested? = running
     def stopping? = stopping
+    def read(plain) = plain
   end
   # The slots of a pool that can grow and shrink.
   class NodePool
@@ -108,6 +109,26 @@ class ChangeCoordinatorTest < Skep::TestCase
     assert_equal [[why], [:restart_refused, why]], [@ended, @published.last]
   end
 
+  # The reload under way may have loaded the file before it was changed again.
+  test "a reload that is asked for during another begins at its end, once for all" do
+    @supervisor.config = Struct.new(:name).new("a")
+    3.times { |number| @changes.reload { |why| @ended << [number, why] } }
+    assert_equal [[], [[:reload_started]]], [@ended, @published]
+    fail_reload("first")
+    @parts.loop.turn until @published.size == 3
+    assert_equal [[[0, "first"]], [:reload_started]], [@ended, @published.last]
+    fail_reload("second")
+    assert_equal [[0, "first"], [1, "second"], [2, "second"]], @ended
+    assert_equal [:reload_failed, "second"], @published.last
+  end
+
+  test "a restart is refused while a reload is under way" do
+    @supervisor.config = Struct.new(:name).new("a")
+    @changes.reload
+    restart
+    assert_equal ["a reload is under way: wait for its end"], @ended
+  end
+
   test "a restart waits for the end of a refork, and only one change does" do
     reforked(@parts.slots[0].node)
     restart(1)
@@ -186,6 +207,11 @@ class ChangeCoordinatorTest < Skep::TestCase
     @parts.node_pool.asked.first.on_retire.call(node)
     @parts.events.announce(:node_promoted, node, pidfd: nil)
     @mold = @parts.mold_pool.molds.last
+  end
+
+  def fail_reload(error)
+    mold = @parts.mold_pool.asked.reverse.find { |name, *| name == :start }.last
+    @parts.events.announce(:mold_load_rejected, mold, error:, exit_code: 1)
   end
 
   def close_channels

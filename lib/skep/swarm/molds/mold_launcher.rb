@@ -60,7 +60,22 @@ module Skep
           # A mold ended before it was ready.
           def failed = @heap_size_hint.forget
 
+          # Returns why Ruby may not even have begun to load skep in it, as Bundler raises then; nil
+          # if nothing is wrong. A deploy may delete the release that a swarm was started in.
+          def obstacle
+            return "the directory that the swarm was started in was deleted" unless directory?
+
+            gemfile = ENV.fetch("BUNDLE_GEMFILE", "")
+            "the Gemfile #{gemfile} was deleted" unless gemfile.empty? || ::File.exist?(gemfile)
+          end
+
           private
+
+          def directory?
+            Dir.pwd
+          rescue SystemCallError
+            false
+          end
 
           def command
             [RbConfig.ruby, "-I", LIBRARY, *@heap_size_hint.requires, "-rskep",
@@ -89,6 +104,7 @@ module Skep
           # The program has booted already: there is nothing to remember for the next mold.
           def warmed(**) = nil
           def failed = nil
+          def obstacle = nil
 
           private
 

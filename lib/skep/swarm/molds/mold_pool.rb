@@ -19,7 +19,7 @@
 # | mold_booting, mold_ready, mold_died, … | docs/reference/events.md |
 # | mold_loaded (plain) | it has loaded the swarm's file and waits for `prepare` |
 # | mold_load_rejected (error, exit_code) | it can't load the file, or prepare |
-# | mold_exited (exit_status) | it has ended; its nodes work on (NodePool#mold_exited) |
+# | mold_exited (exit_status, obstacle) | it has ended; its nodes work on (NodePool#mold_exited) |
 # | fork_reported (page_index, pid, pidfd) | it has forked a node |
 # | node_fork_failed (page_index, error) | it can't fork this node |
 # | exit_reported (page_index, pid, exit_status) | a node of it has ended |
@@ -277,23 +277,25 @@ module Skep
         def exited(mold)
           mold.channel.drain
           retired = mold.retired?
+          obstacle = @launcher.obstacle if mold.state == :loading && mold.kill_reason.nil?
           exit_status = mold.exited
           @molds.delete(mold)
           @launcher.failed unless mold.booted? || exit_status.clean? || @done
-          report(mold, exit_status, retired)
-          @events.announce(:mold_exited, mold, exit_status:)
+          report(mold, exit_status, retired, obstacle)
+          @events.announce(:mold_exited, mold, exit_status:, obstacle:)
           restart unless mold.candidate? || retired
           check
         end
 
         # An end that the supervisor has caused isn't worth a warning.
-        def report(mold, exit_status, retired)
+        def report(mold, exit_status, retired, obstacle)
           return if @done && exit_status.clean?
 
           left = retired && (exit_status.clean? || (mold.candidate? && mold.killed?))
           level = @done || left ? :debug : :warn
           reason = IPC::ExitStatus::OOM if !mold.killed? && @oom.call(exit_status)
-          @events.publish(:mold_died, mold, level:, **exit_status.to_plain, reason:)
+          @events.publish(:mold_died, mold, level:, **exit_status.to_plain, reason:,
+                                            error: obstacle)
         end
 
         # The next mold starts at once or, if one exits after the other, after a backoff. A mold

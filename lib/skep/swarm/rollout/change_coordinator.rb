@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # What can be changed while a swarm runs: its processes, its code, its size. One change at a time,
-# as a restart and a reload would undo each other. Both wait for the end of a refork.
+# as a restart and a reload would undo each other. Both wait for the end of a refork, and a reload
+# for that of another reload.
 #
 #   changes = ChangeCoordinator.new(supervisor, mold_pool)
 #   changes.restart { |why| … }      # nil: done; else a sentence that says why not
@@ -16,7 +17,8 @@ module Skep
       class ChangeCoordinator
         STOPPING = "the swarm is stopping"
         BOOTING = "the swarm is still booting: try again"
-        private_constant :STOPPING, :BOOTING
+        Waiting = Struct.new(:name, :change, :dones) # the change that waits for another's end
+        private_constant :STOPPING, :BOOTING, :Waiting
 
         def initialize(supervisor, mold_pool)
           @supervisor = supervisor
@@ -25,7 +27,7 @@ module Skep
 
         # Replaces the processes of all slots, one after the other, or of the one with this id.
         def restart(id = :all, &done)
-          return if after_refork("restart", done) { restart(id, &done) }
+          return if after_other("restart", done) { |ended| restart(id, &ended) }
 
           slots = node_pool.slots.select { |slot| slot.id.eql?(id) } unless id == :all || unready
           change("restart", done, slots && not_replaceable(id, slots.first)) do |over|
@@ -35,7 +37,7 @@ module Skep
 
         # Loads the file again beside the old code, and lets all nodes roll over to it.
         def reload(&done)
-          return if after_refork("reload", done) { reload(&done) }
+          return if after_other("reload", done) { |ended| reload(&ended) }
 
           change("reload", done) do |over|
             node_pool.crash_attribution.forget
@@ -114,13 +116,23 @@ module Skep
           "#{change == "upgrade" ? "an" : "a"} #{change} is under way: wait for its end"
         end
 
-        # Returns true if a refork runs: the block is called at its end. A user can't know when a
-        # node starts one, and a reload by a signal would be lost. Only one change waits.
-        def after_refork(name, done, &change)
-          return false unless @under_way == "refork" && !unready
+        # Returns true if the change has to wait: the block is called at the end of the other.
+        # Both wait for a refork: a user can't know when a node starts one. A reload waits for
+        # another, which may have loaded the file before it was changed once more: a reload by a
+        # signal would be lost. Only one change waits; a reload that waits does for all that are
+        # asked for meanwhile.
+        def after_other(name, done, &change)
+          return false if unready || !waits_for_other?(name)
 
-          @next ? refuse(name, under_way_sentence(@next.first), done) : @next = [name, change]
+          if @next.nil? then @next = Waiting.new(name, change, [done])
+          elsif name == "reload" && @next.name == "reload" then @next.dones << done
+          else refuse(name, under_way_sentence(@next.name), done)
+          end
           true
+        end
+
+        def waits_for_other?(name)
+          @under_way == "refork" || (@under_way == "reload" && name == "reload")
         end
 
         # Starts the change that the block makes, unless it is refused.
@@ -149,8 +161,8 @@ module Skep
           done&.call(nil)
         end
 
-        # Starts the change that has waited for the end of a refork: not at once, as the event that
-        # has ended the refork is handled first. At a stop there may be no later turn of the loop.
+        # Starts the change that has waited for the end of another: not at once, as the event that
+        # has ended the other is handled first. At a stop there may be no later turn of the loop.
         def leave_to_next
           return unless @next
 
@@ -158,8 +170,8 @@ module Skep
         end
 
         def start_next
-          (_, change), @next = @next, nil
-          change&.call
+          waiting, @next = @next, nil
+          waiting&.change&.call(->(why) { waiting.dones.each { |done| done&.call(why) } })
         end
 
         # A stop ends every change. What the change says of that is a consequence.
