@@ -22,6 +22,7 @@ module Fakes
                                   :items, :wide, :waits, :place, :order, :last_success, :text,
                                   :in_flight, :sorted, keyword_init: true) do
     def unsorted = text && UnsortedMessages.new(self, text)
+    def options = nil # all are of one topic
 
     def sort(keys)
       self.sorted = keys

@@ -2,7 +2,7 @@
 
 # Decides what happens to a batch that isn't done. A batch whose handler raised is retried after a
 # backoff; after max_attempts its messages are tried one by one, and one that still fails goes to
-# the dead letter topic, but only if other messages of the partition have succeeded meanwhile, or it
+# the dead letter topic, but only if other messages have succeeded meanwhile (OutageEvidence), or it
 # has failed for retry_for seconds. A message for which NonRetryable is raised goes there at once,
 # one with an error of the cluster never. The source's `on_error` may decide this by the class of
 # the error. A message that has crashed its node too often isn't tried again.
@@ -57,6 +57,7 @@ module Skep
           end
 
           item.failed(at)
+          @scheduler.failed(item.partition)
           context = { **place(batch, at), attempt: item.failures.number }
           final = retry_or_give_up(item, error, at, batch) == :final
           tell_hooks(error, context, final:) # last: a block of on_error may never return
@@ -321,9 +322,10 @@ module Skep
       # A batch of many messages may fail at another message each time: `count` decides when its
       # messages are tried one by one. Events report `number`, and the backoff depends on it.
       #
-      # The other messages of the partition show whether the message is bad, or a dependency of its
-      # handler is unavailable. If one of them was tried, and succeeded, after the first failure and
-      # before a try, that try counts against the message (`own_failures`).
+      # Other messages show whether the message is bad, or a dependency of its handler is
+      # unavailable. If one of them was tried, and succeeded, after the first failure and before a
+      # try, that try counts against the message (`own_failures`). If it was of another partition,
+      # later tries count only as long as OutageEvidence says so.
       #
       # Parts of a batch inherit `outage_since`, even those that have not failed themselves: how
       # long a dependency is unavailable doesn't depend on how a batch is split.
@@ -337,7 +339,9 @@ module Skep
 
         # since: when the batch failed first of which this one is a part. count, own_failures,
         # offset: what another process has counted.
-        def initialize(since: nil, outage_since: nil, count: 0, own_failures: 0, offset: nil)
+        def initialize(since: nil, outage_since: nil, count: 0, own_failures: 0, offset: nil,
+                       here: own_failures.positive?)
+          @here = here
           @count = @number = count
           @own_failures = own_failures
           @since = since
@@ -359,13 +363,16 @@ module Skep
         # A count of its own for the message that failed last.
         def of_message
           FailureCount.new(since:, outage_since:, count: number, offset:,
-                           own_failures: [own_failures, number].min)
+                           own_failures: [own_failures, number].min, here: @here)
         end
 
         # A try begins. success: when the last successful try of the partition began; nil: none was.
-        def begin_try(success)
-          @others = own_failures.positive? || (since && success ? success > since : false)
-          @outage_since = nil if outage_since && success && success > outage_since
+        # elsewhere: the same of all partitions of this process, unless that counts no more.
+        def begin_try(success, elsewhere = nil)
+          @here ||= since && success ? success > since : false
+          last = [success, elsewhere].compact.max
+          @others = @here || (since && last ? last > since : false)
+          @outage_since = nil if outage_since && last && last > outage_since
         end
 
         def add(offset, now)

@@ -66,9 +66,12 @@ module Skep
                         Failure::FailureCount.new(since: @since, outage_since: @outage_since)
         end
 
-        # A try begins. success: when the partition's last try that succeeded began.
+        # A try begins. success: when the partition's last try that succeeded began. The block
+        # returns the same of all partitions, if that counts.
         def begin_try(success)
-          failures.begin_try(success) if @failures || @since || @outage_since || earlier_failures
+          return unless @failures || @since || @outage_since || earlier_failures
+
+          failures.begin_try(success, (yield if block_given?))
         end
 
         # The handler raised at that offset, if that is known.

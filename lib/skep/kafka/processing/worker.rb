@@ -284,7 +284,8 @@ module Skep
         end
 
         def begin_try(item)
-          item.begin_try(item.partition.last_success)
+          partition = item.partition
+          item.begin_try(partition.last_success) { @scheduler.success_elsewhere(partition) }
           @began = OS.now
           @outputs.begin_batch
         end
