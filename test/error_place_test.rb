@@ -67,6 +67,8 @@ class ErrorPlaceTest < Skep::TestCase
 
   test "a backtrace ends where skep called the handler, and has at most 20 lines" do
     assert_equal [GEM, OWN, APP], Skep::ErrorPlace.backtrace(error([GEM, OWN, APP, OWN, RUBY]))
+    worker = "#{LIB}/skep/kafka/processing/worker.rb:201:in `handle'"
+    assert_equal [GEM, APP], Skep::ErrorPlace.backtrace(error([GEM, APP, OWN, worker, OWN, APP]))
     assert_equal [OWN], Skep::ErrorPlace.backtrace(error([OWN]))
     assert_equal [APP] * 20, Skep::ErrorPlace.backtrace(error([APP] * 500))
     assert_empty Skep::ErrorPlace.backtrace(error(nil))

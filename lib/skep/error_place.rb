@@ -13,6 +13,9 @@ module Skep
   module ErrorPlace
     LINE = /\A(.+?):(\d+)(?=:|\z)/
     OWN = File.expand_path("..", __dir__) # skep's lib
+    # They call the handler: what is below was not called by the application.
+    CALLERS = %w[kafka/processing/worker swarm/processes/node_main swarm/processes/inline_runner]
+              .map { |name| "#{OWN}/skep/#{name}.rb:" }.freeze
     LINES = 20
     FRAMES, DEPTH = 200, 5 # that are looked at, of each of so many causes
     RUBY = RbConfig::CONFIG.values_at("rubylibdir", "rubyarchdir", "sitelibdir", "vendorlibdir",
@@ -22,7 +25,7 @@ module Skep
     rescue SystemCallError # it was removed
       nil
     end
-    private_constant :LINE, :OWN, :LINES, :FRAMES, :DEPTH, :RUBY, :START
+    private_constant :LINE, :OWN, :CALLERS, :LINES, :FRAMES, :DEPTH, :RUBY, :START
 
     class << self
       # The swarm's file.
@@ -41,6 +44,7 @@ module Skep
 
       def backtrace(error)
         lines = error.backtrace.to_a.map { |line| line.to_s.scrub }
+        lines = lines.take_while { |line| !line.start_with?(*CALLERS) }
         last = lines.rindex { |line| foreign?(line) }
         lines.first(last ? [last + 1, LINES].min : LINES)
       end

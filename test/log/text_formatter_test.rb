@@ -57,6 +57,8 @@ class TextFormatterTest < Skep::TestCase
   test "replaces line breaks in a thread's name, status and backtrace" do
     threads = [{ "name" => "a\nb", "status" => "c\nd", "backtrace" => ["e\nf"] }]
     assert_equal "odd\n  thread a b (c d)\n    e f", TextFormatter.message("odd", { threads: })
+    assert_equal "odd\n    a.rb:1:in `\\u001b[2J'",
+TextFormatter.message("odd", { backtrace: ["a.rb:1:in `\e[2J'"] })
   end
 
   test "formats a work's own fact named threads or tasks as any other fact" do

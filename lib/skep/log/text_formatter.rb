@@ -60,7 +60,7 @@ module Skep
       end
 
       def indented(lines) = [*lines].map { |line| line("    #{line}") }
-      def line(text) = text.tr("\n", " ")
+      def line(text) = without_controls(text.tr("\n", " "))
 
       # Returns one word. A text that isn't one is between quotes that it doesn't contain, so that
       # it reads as it is. A text with all kinds of quotes, or control characters, is escaped.
@@ -85,9 +85,12 @@ module Skep
       end
 
       # JSON leaves some control characters and line separators as they are.
-      def escaped(text) = text.to_json.gsub(CONTROL) { |one| Kernel.format("\\u%04x", one.ord) }
+      def escaped(text) = without_controls(text.to_json)
+
+      def without_controls(text) = text.gsub(CONTROL) { |one| Kernel.format("\\u%04x", one.ord) }
       private_class_method :details, :silent?, :rows?, :thread, :task, :indented, :line, :word,
-                           :json, :quoted, :escaped
+                           :json, :quoted, :escaped,
+                           :without_controls
     end
   end
 end

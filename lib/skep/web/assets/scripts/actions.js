@@ -17,8 +17,8 @@ let confirmed = null // resolves the question that is open
 
 export function setUpActions() {
   if (meta("acts") !== "true") return
-  const buttons = Object.entries(ACTIONS).map(([command, { label, danger }]) => {
-    const button = make("button", { class: danger ? "danger" : null, "data-action": command }, label)
+  const buttons = Object.entries(ACTIONS).map(([command, { label, danger, hidden }]) => {
+    const button = make("button", { class: danger ? "danger" : null, "data-action": command, hidden: Boolean(hidden) }, label)
     button.addEventListener("click", () => act(command))
     return button
   })
@@ -100,7 +100,7 @@ async function send(command, facts, done) {
     body: JSON.stringify({ swarm: current().name, command, ...facts }),
   }).catch(() => null)
   if (command === "scale") forget()
-  const answer = response?.ok ? await response.json() : {}
+  const answer = response?.ok ? await response.json().catch(() => ({})) : {}
   const quiet = answer.quiet ? " The swarm stays quiet until Resume." : ""
   notify(response?.ok ? done + quiet : (await response?.text()) ?? "The page's server doesn't answer.", !response?.ok)
 }
