@@ -406,6 +406,7 @@ module Simulation
       when "backtraces" then answer(frame["hung"])
       when "step_in" then step_in(frame["node"])
       when "quiet" then @quiet = true
+      when "resume" then @quiet = false
       else frame.ios.each(&:close)
       end
     end

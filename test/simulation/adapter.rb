@@ -92,6 +92,7 @@ JSON.generate([world.kernel.now, plain]))
         when :status then JSON.generate(supervisor.snapshot)
         when :stop then supervisor.stop
         when :quiet then supervisor.quiet
+        when :resume then supervisor.end_quiet
         end
       end
 

@@ -36,8 +36,8 @@ module Simulation
     }.freeze
     MOLD_EVENTS = { mold_die: 5, mold_exit: 1, mold_hang: 3, mold_garbage: 1,
                     mold_close_channel: 1, mold_stop_process: 1, mold_ignore_release: 2 }.freeze
-    ORDERS = { hup: 3, usr2: 4, scale: 5, restart: 3, status: 1, quiet: 1, ttin: 1, usr1: 1,
-               chld: 1 }.freeze
+    ORDERS = { hup: 3, usr2: 4, scale: 5, restart: 3, status: 1, quiet: 1, resume: 1, ttin: 1,
+               usr1: 1, chld: 1 }.freeze
     ENDS = { term: 3, int: 1, force: 1, twice: 1 }.freeze
     KINDS = { node: 10, window: 5, mold: 3, order: 5, pause: 2 }.freeze
     private_constant :SIGNALS, :NODE_EVENTS, :WINDOWS, :MOLD_EVENTS, :ORDERS, :ENDS, :KINDS
@@ -157,6 +157,7 @@ module Simulation
       when :restart then [:command, :restart, random.rand(3)]
       when :status then %i[command status]
       when :quiet then [:signal, "TSTP"]
+      when :resume then %i[command resume]
       end
     end
   end

@@ -33,18 +33,19 @@ module Simulation
       left = Adapter.nodes(supervisor) - slots.flat_map(&:nodes)
       return "nodes of no slot: #{left.inspect}" if left.any?
 
-      unsteady = slots.reject { |slot| steady?(slot) }
+      unsteady = slots.reject { |slot| steady?(slot, supervisor.quiet? ? :quiet : :ready) }
       return if unsteady.empty?
 
       "slots #{unsteady.map { |slot| [slot.label, Adapter.status(slot), Adapter.pids(slot)] }}"
     end
 
-    def steady?(slot)
+    # working: the state of a node with work, which is quiet as long as the swarm is.
+    def steady?(slot, working)
       return done?(slot) unless slot.node
 
       process = @kernel.processes[Adapter.pids(slot).first]
-      fine = slot.spare? ? %i[spare] : %i[ready quiet]
-      slot.successor.nil? && fine.include?(Adapter.status(slot)) &&
+      state = { true => :spare, false => slot.helper? ? :ready : working }.fetch(slot.spare?)
+      slot.successor.nil? && Adapter.status(slot) == state &&
         process&.running? && process.actor.healthy?
     end
 
