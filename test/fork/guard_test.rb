@@ -186,6 +186,43 @@ class GuardTest < Skep::TestCase
     assert_includes places, "the main thread"
   end
 
+  test "finds a Ractor, and nothing of one that has ended" do
+    ractor = <<~RUBY
+      require "skep/fork"
+      Warning[:experimental] = false
+      ractor = Ractor.new { Ractor.receive }
+      puts Skep::Fork::Guard.check.map { |one| [one.kind, one.what].join(" ") }
+      ractor.send(1)
+      ractor.respond_to?(:value) ? ractor.value : ractor.take
+      others = Dir["/proc/self/task/*/syscall"].reject { |call| call.include?("/\#{Process.pid}/") }
+      running = -> { others.any? { |call| File.exist?(call) && File.read(call).start_with?("run") } }
+      system("true") while Ractor.count > 1 || running.call
+    RUBY
+    assert_equal "ruby_thread a Ractor\n", output_of("#{ractor}#{CHECK}")
+  end
+
+  test "finds gRPC as one, with its hooks for forks" do
+    grpc = <<~RUBY
+      module GRPC; end
+      %w[grpc_global_timer event_engine lifeguard].each do |name|
+        other = Fiddle::Pointer.malloc(64, Fiddle::RUBY_FREE)
+        function["pthread_create", *[pointer] * 4].call(other, nil, libc["pthread_mutex_lock"], lock)
+        function["pthread_setname_np", pointer, pointer].call(other.ptr, name[0, 15])
+      end
+      waits = -> { calls.map { |call| File.read(call).split[1] }.count("0x%x" % lock.to_i) }
+      calls = Dir["/proc/self/task/*/syscall"]
+      system("true") until waits.call == 4
+      found = Skep::Fork::Guard.check
+      puts found.map(&:kind).inspect, found.first.severity, found.first
+      ENV["GRPC_ENABLE_FORK_SUPPORT"] = "1"
+      puts Skep::Fork::Guard.check.first.severity
+    RUBY
+    kinds, severity, found, note = output_of("#{NATIVE_THREAD}#{grpc}", "named").lines(chomp: true)
+    assert_equal ["[:client, :native_thread]", "breaks", "note"], [kinds, severity, note]
+    %w[event_engine grpc_global_tim lifeguard GRPC.prefork GRPC.postfork_parent
+       GRPC.postfork_child].each { |name| assert_includes found, name }
+  end
+
   test "finds a library's native thread by its name" do
     out = output_of("#{NATIVE_THREAD}#{CHECK}", "named")
     assert_match(/\Athe native thread "rdk:main", task \d+ of pid \d+: .+\n\z/, out)

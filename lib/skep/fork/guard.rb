@@ -4,6 +4,7 @@ require "skep/fork/guard/heap_objects"
 require "skep/fork/guard/socket_peer"
 require "skep/fork/guard/process_inventory"
 require "skep/fork/guard/ruby_threads"
+require "skep/fork/guard/grpc"
 require "skep/fork/guard/client_type"
 require "skep/fork/guard/known_clients"
 require "skep/fork/guard/open_clients"
@@ -31,9 +32,10 @@ module Skep
     # /proc only Ruby's objects are known. docs/articles/fork_safety.md lists the findings and the
     # limits.
     module Guard
-      # OpenClients comes before the inspectors of threads and sockets: it claims those that belong
-      # to a client, so that they are not reported again.
-      INSPECTORS = [RubyThreads, OpenClients, NativeThreads, ConnectedSockets, ColdHeap].freeze
+      # Grpc and OpenClients come before the inspectors of threads and sockets: they claim those that
+      # belong to a client, so that they are not reported again.
+      INSPECTORS = [Grpc, RubyThreads, OpenClients, NativeThreads, ConnectedSockets,
+ColdHeap].freeze
       private_constant :INSPECTORS
 
       # Returns what a fork by the calling thread would carry into a child. `extra` are further

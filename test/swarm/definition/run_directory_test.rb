@@ -62,7 +62,7 @@ class RunDirectoryTest < Skep::TestCase
 
   test "names a directory that works if its own can't be created" do
     error = assert_raises(PathUnusable) { RunDirectory.new("/proc/nowhere/skep").use }
-    other = error.message[%r{\Athe run directory /proc/nowhere/skep can't be used, .*: set SKEP_RUN_DIR=(/.*)\z}, 1]
+    other = error.message[%r{\Athe run directory /proc/.* be used, .*: set SKEP_RUN_DIR=(/.*)\z}, 1]
     new = !File.exist?(other)
 
     assert_equal other, RunDirectory.new(other).use

@@ -31,11 +31,12 @@ module Skep
         # Thread#native_thread_id identifies those of Ruby's threads, once they have run. A thread
         # that was made just now has no number yet: for each of these one other task is skipped, if
         # possible one with a Ruby thread's name. Ruby has more native threads: a timer (3.3 on),
-        # and ended ones, kept for the next Thread.new (up to 3.2). BlockedOn recognizes both by
-        # what they wait for. A running task can't be asked, and counts as Ruby's if it has the name
-        # of a Ruby thread, as each task has that was never named. A name that only Ruby gives
-        # ("app.rb:12") always counts as Ruby's: unnamed library threads that were started in such a
-        # thread are missed. A named Ruby thread that ended at this moment may be reported.
+        # ended ones, kept for the next Thread.new (up to 3.2), and those of Ractors, which later
+        # ones share (3.3 on). BlockedOn recognizes them by what they wait for, and where. A running
+        # task can't be asked, and counts as Ruby's if it has the name of a Ruby thread, as each
+        # task has that was never named. A name that only Ruby gives ("app.rb:12") always counts as
+        # Ruby's: unnamed library threads that were started in such a thread are missed. A named
+        # Ruby thread that ended at this moment may be reported.
         # Source: proc(5), /proc/pid/task.
         class Task
           FOLDER = "/proc/self/task"
@@ -77,7 +78,7 @@ module Skep
 
           # Returns true if Ruby keeps it for itself. `names` are those of Ruby's threads.
           def ruby?(names)
-            name.match?(RUBY_NAME) || (@wait ? @wait.kept? || @wait.timer? : named_as?(names))
+            name.match?(RUBY_NAME) || (@wait ? @wait.rubys? : named_as?(names))
           end
 
           # Returns true if it has the name of a Ruby thread. Linux keeps 15 bytes of a name.
@@ -101,7 +102,8 @@ module Skep
           FUTEX, EPOLL = X86 ? [[202], [232, 281]] : [[98], [22]]
           KEPT = RUBY_VERSION < "3.3"
           INNERMOST = 4096 # Bytes of stack that hold a kept thread's last few frames.
-          private_constant :X86, :FUTEX, :EPOLL, :KEPT, :INNERMOST
+          FRAMES = 1024 # Bytes of stack: libc's frames of a wait, and the one that has called them.
+          private_constant :X86, :FUTEX, :EPOLL, :KEPT, :INNERMOST, :FRAMES
 
           def self.of(tid)
             call, *numbers = File.read("/proc/self/task/#{tid}/syscall").split
@@ -112,14 +114,15 @@ module Skep
 
           # Returns the memory of Ruby itself: its program, its library, and the zeroed pages that
           # follow each.
-          def self.ruby_memory
+          # code: only what can be executed.
+          def self.ruby_memory(code: false)
             files = [File.readlink("/proc/self/exe").b, RbConfig::CONFIG["LIBRUBY_SO"]]
             edge = nil
             File.foreach("/proc/self/maps", mode: "rb").filter_map do |line|
-              span, _rights, _offset, _device, _inode, path = line.chomp.split(" ", 6)
+              span, rights, _offset, _device, _inode, path = line.chomp.split(" ", 6)
               first, last = span.split("-").map(&:hex)
               ruby = path.to_s.empty? ? first == edge : path.end_with?(*files)
-              (edge = last) && (first...last) if ruby
+              (edge = last) && (!code || rights.include?("x")) && (first...last) if ruby
             end
           end
 
@@ -129,11 +132,25 @@ module Skep
             @numbers = numbers
           end
 
+          def rubys? = kept? || timer? || called_by_ruby?
+
           # Returns true if it waits for a condition on its own stack, with a deadline there, too.
           def kept?
             word, _, _, deadline, _, _, stack = @numbers
             innermost = stack..(stack + INNERMOST)
             KEPT && FUTEX.include?(@call) && innermost.cover?(word) && innermost.cover?(deadline)
+          end
+
+          # Returns true if Ruby's own code has called what waits: its innermost frames return to
+          # there. A library's thread has only the library's and libc's.
+          def called_by_ruby?
+            return false unless FUTEX.include?(@call)
+
+            words = File.open("/proc/self/mem", "rb") { |mem| mem.pread(FRAMES, @numbers[6]) }
+            code = self.class.ruby_memory(code: true)
+            words.unpack("J*").any? { |word| code.any? { |span| span.cover?(word) } }
+          rescue SystemCallError, EOFError # it has ended, or this process may not read its memory
+            false
           end
 
           # Returns true if it waits for events to be written to Ruby's own memory, or for a lock

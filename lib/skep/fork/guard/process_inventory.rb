@@ -60,6 +60,11 @@ module Skep
 
         def claim_threads(threads) = @native_threads = native_threads - threads
 
+        # Returns the unclaimed Ruby threads but the calling one.
+        def ruby_threads = @ruby_threads ||= Thread.list - [Thread.current]
+
+        def claim_ruby_threads(&) = @ruby_threads = ruby_threads.reject(&)
+
         def objects(name) = @objects.of(name)
 
         def io(fd) = @objects.io(fd)

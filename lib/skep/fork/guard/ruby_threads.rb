@@ -22,19 +22,41 @@ module Skep
         INSPECT, NAME = %i[inspect name].map { |name| Thread.instance_method(name) }
         private_constant :SAFE, :ADVICE, :POOL, :POOL_ADVICE, :INSPECT, :NAME
 
-        def initialize(_inventory); end
+        RACTOR_ADVICE = "a child won't have it: let it end before the fork, and start it in " \
+                        "the child"
+        private_constant :RACTOR_ADVICE
+
+        # Returns true for a thread that a C library has started, and that has no name.
+        def self.started_in_c?(thread)
+          NAME.bind_call(thread).nil? && INSPECT.bind_call(thread).match?(/\A#<[^ @]+ \w+>\z/)
+        end
+
+        def initialize(inventory)
+          @inventory = inventory
+        end
 
         def findings
-          lost = Thread.list.reject { |thread| thread == Thread.current || safe?(thread) }
-          lost.map do |thread|
-            where = origin(thread)
-            severity, advice = restarted?(where) ? [:note, POOL_ADVICE] : [:breaks, ADVICE]
-            what = "the Ruby thread #{name(thread)&.inspect || "without a name"}"
-            Finding.new(kind: :ruby_thread, severity:, what:, where:, advice:)
-          end
+          lost = @inventory.ruby_threads.reject { |thread| safe?(thread) }
+          [*ractors, *lost.map { |thread| finding(thread) }]
         end
 
         private
+
+        # Ruby lists the threads of other Ractors to none.
+        def ractors
+          others = defined?(::Ractor) ? ::Ractor.count - 1 : 0
+          return [] unless others.positive?
+
+          [Finding.new(kind: :ruby_thread, what: others == 1 ? "a Ractor" : "#{others} Ractors",
+                       where: "pid #{Process.pid}", advice: RACTOR_ADVICE)]
+        end
+
+        def finding(thread)
+          where = origin(thread)
+          severity, advice = restarted?(where) ? [:note, POOL_ADVICE] : [:breaks, ADVICE]
+          what = "the Ruby thread #{name(thread)&.inspect || "without a name"}"
+          Finding.new(kind: :ruby_thread, severity:, what:, where:, advice:)
+        end
 
         def safe?(thread) = SAFE.any? { |mark| thread.thread_variable_get(mark) }
 

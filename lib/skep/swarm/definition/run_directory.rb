@@ -44,8 +44,8 @@ module Skep
 
         MODE = 0o700
         ADVICE = "make it yours with mode 0700, or name another by SKEP_RUN_DIR"
-        VOLUME = "mount a volume that this user can write to, such as a tmpfs at /run/skep, and set " \
-                 "SKEP_RUN_DIR=/run/skep/own"
+        VOLUME = "mount a volume that this user can write to, such as a tmpfs at /run/skep, and " \
+                 "set SKEP_RUN_DIR=/run/skep/own"
         private_constant :MODE, :ADVICE, :VOLUME
 
         # Returns the directory of control sockets: /run/skep for root, else $XDG_RUNTIME_DIR/skep,
@@ -110,8 +110,8 @@ module Skep
         # Containers have read-only file systems and users without a home: the advice is a directory
         # that can be created there.
         def elsewhere
-          parents = [ENV["XDG_RUNTIME_DIR"].to_s, "/run/user/#{Process.euid}", "/dev/shm", "/var/tmp",
-                     ENV["HOME"].to_s, Dir.pwd]
+          parents = [ENV["XDG_RUNTIME_DIR"].to_s, "/run/user/#{Process.euid}", "/dev/shm",
+                     "/var/tmp", ENV["HOME"].to_s, Dir.pwd]
           writable = parents.find do |path|
             path.start_with?("/") && !@path.start_with?("#{path}/") && File.directory?(path) &&
               File.writable?(path)
