@@ -65,6 +65,17 @@ module Skep
         assert_empty recreated
       end
 
+      test "commits in the order of seeks: the request goes out while none can begin" do
+        lock = @scheduler.instance_variable_get(:@lock)
+        owned = []
+        @consumer.define_singleton_method(:begin_commit) do |offsets|
+          owned << lock.owned?
+          super(offsets)
+        end
+        @listener.commit
+        assert_equal [true], owned
+      end
+
       test "knows nothing of a partition after its assignment" do
         keys = [["orders", 0], ["orders", 1]]
         @listener.acknowledge(keys.map { |key| [*key, 3, 0] })
