@@ -77,6 +77,7 @@ require "skep/kafka/producer/transactional_producer"
 require "skep/kafka/failure/poison_detector"
 require "skep/kafka/failure/dead_letter_queue"
 require "skep/kafka/failure/outage_evidence"
+require "skep/kafka/failure/database_pool"
 require "skep/kafka/failure/failure_handler"
 
 require "skep/kafka/processing/commit_metadata"

@@ -76,8 +76,11 @@ module Skep
       # A sentence for each invalid option; needs no network.
       def errors = @options.errors
 
-      # A sentence on what the installed librdkafka lacks, or none; needs no network.
-      def warnings = [*Librdkafka::Bindings.warning]
+      # Sentences on what the installed librdkafka lacks, and on a connection pool that is smaller
+      # than `threads`; needs no network.
+      def warnings
+        [*Librdkafka::Bindings.warning, *Failure::DatabasePool.warning(threads)]
+      end
 
       # The options as plain data, without secrets.
       def facts = @options.facts

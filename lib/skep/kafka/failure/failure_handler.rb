@@ -189,6 +189,7 @@ module Skep
         # paused. An error that only the cluster causes is retried forever.
         def tried_enough?(item, error, known:)
           return false if error.is_a?(OutputFailed) && error.passing?
+          return false if DatabasePool.exhausted?(error)
 
           case verdict(error)
           when :retry then return false
@@ -233,6 +234,7 @@ module Skep
         def try_again(item, error, failures = item.failures)
           seconds = back_off(item, failures)
           hint = ENDLESS if failures.number == 1 && @options.dead_letter_topic.nil?
+          hint = DatabasePool.hint(@options.threads) if DatabasePool.exhausted?(error)
           report_failure(item.batch, error, seconds.round(3), attempt: failures.number,
                                                               **(hint ? { hint: } : {}))
           report_held(item.partition) if item.partition.held?
