@@ -10,7 +10,7 @@ class KafkaBenchmarkTest < Skep::TestCase
   SMALL = <<~RUBY
     require "#{BENCHMARK}/command"
     require "#{BENCHMARK}/kafka"
-    small = { messages: ARGV.empty? ? 200_000 : 80_000, sums: 8_000, calm: 12, idle: 2, large: 40 }
+    small = { messages: ARGV.empty? ? 100_000 : 80_000, sums: 8_000, calm: 12, idle: 2, large: 40 }
     puts Skep::Benchmarks::Kafka.new(rounds: 1, only: ARGV.first, **small).run.to_json
   RUBY
   private_constant :BENCHMARK, :BROKER, :SMALL
