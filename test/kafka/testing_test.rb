@@ -312,7 +312,31 @@ class KafkaTestingTest < Skep::TestCase
     end
   end
 
+  test "says how long a partition would have been blocked" do
+    alone = run_marked(["bad"])
+    among = run_marked([{ payload: "bad" }, *Array.new(3) { |n| { payload: "x", partition: n + 1 } }])
+
+    assert_in_delta 300, alone.blocked[["orders", 0]], 2
+    assert_equal [["orders", 0]], among.blocked.keys
+    assert_operator among.blocked[["orders", 0]], :<, 1
+    assert_equal [1, 1], [alone, among].map { |result| result.dead_letters.size }
+    assert_empty run_marked(%w[good]).blocked
+  end
+
   private
+
+  # max_attempts: 3, and each message is marked.
+  def run_marked(messages)
+    source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "none" }, group: "g",
+                                     topics: "orders", dead_letter_topic: "dead", max_attempts: 3)
+    Skep::Kafka::Testing.run(source, messages) do |batch, _|
+      batch.each do |message|
+        raise ArgumentError if message.payload == "bad"
+
+        batch.mark(message)
+      end
+    end
+  end
 
   def source(**more)
     Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "kafka:9092" }, group: "g",

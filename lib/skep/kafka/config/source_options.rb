@@ -100,8 +100,20 @@ module Skep
         # beyond its offset then, so librdkafka doesn't commit by itself.
         def by_key? = all.any? { |one| one.ordered_by != :partition }
 
-        # Returns a copy without a minimum time before dead-lettering, for tests.
-        def timeless = dup.tap { |copy| copy.instance_variable_set(:@retry_for, nil) }.freeze
+        # Returns true if a message of the partition that has failed for so many seconds becomes a
+        # dead letter although no other has succeeded.
+        def waited?(seconds, partition)
+          return seconds >= retry_for.to_f unless @skipped
+
+          @skipped.call(partition.key, retry_for.to_f)
+          true
+        end
+
+        # Returns a copy for tests: no message waits for retry_for. skipped is called with the
+        # topic and number of a partition that would have waited, and with the seconds.
+        def timeless(skipped)
+          dup.tap { |copy| copy.instance_variable_set(:@skipped, skipped) }.freeze
+        end
 
         # Returns true if a topic is a pattern.
         def patterns? = topics.any? { |topic| topic.start_with?("^") }

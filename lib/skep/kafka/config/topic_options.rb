@@ -98,9 +98,9 @@ module Skep
           { **super, topic_options: all.to_h { |one| [one.name, one.own_facts] } }
         end
 
-        def timeless
+        def timeless(skipped)
           copy = dup
-          copy.instance_variable_set(:@all, all.map(&:timeless).freeze)
+          copy.instance_variable_set(:@all, all.map { |one| one.timeless(skipped) }.freeze)
           copy.instance_variable_set(:@by_name, copy.all.to_h { |one| [one.name, one] })
           copy.freeze
         end

@@ -201,7 +201,7 @@ module Skep
           several = item.batch.size > 1
           # The last try of a message that is known is alone.
           tries = several && known ? item.failures.number + 1 : item.failures.count
-          tries >= @options.max_attempts && (several || spent?(item.failures))
+          tries >= @options.max_attempts && (several || spent?(item))
         end
 
         # Returns what `on_error` says of the error's class, or of the nearest of its ancestors.
@@ -212,9 +212,10 @@ module Skep
 
         # Returns true if the message is bad: others succeeded meanwhile, or it failed for
         # `retry_for:` seconds.
-        def spent?(failures)
+        def spent?(item)
+          failures = item.failures
           failures.own_failures >= [@options.max_attempts - 1, 1].max ||
-            OS.now - failures.since >= @options.retry_for.to_f
+            @options.waited?(OS.now - failures.since, item.partition)
         end
 
         def seek(item, place, last)

@@ -14,11 +14,12 @@ module Skep
       #   result.dead_lettered  # => [Message], the originals of these
       #   result.filtered       # => [Message], which `filter:` kept from the handler
       #   result.pending        # => [Message], which would be delivered again
+      #   result.blocked        # => { ["orders", 0] => 300.2 }, seconds of waits for retries
       #   result.committed      # => { ["orders", 0] => 42 }, where another node would continue
       #   result.node          # => the FakeNode
       #   result.clean?         # is everything done, at the first attempt?
       TestResult = Struct.new(:done, :retried, :dead_letters, :dead_lettered, :filtered, :pending,
-                              :committed, :node, keyword_init: true) do
+                              :committed, :node, :blocked, keyword_init: true) do
         # Returns true if everything is done, at the first attempt.
         def clean? = [retried, dead_letters, pending].all?(&:empty?)
 
@@ -36,7 +37,8 @@ module Skep
       #   TestRun.new(source, messages, node:, retries: 10, handler:).run   # => TestResult
       class TestRun
         def initialize(source, messages, node:, retries:, handler:, topic: nil)
-          @options = source.__options.timeless
+          @blocked = Hash.new(0.0) # by topic and partition
+          @options = source.__options.timeless(->(key, seconds) { @blocked[key] += seconds })
           wrong = source.errors - [*Librdkafka::Bindings.missing_library]
           raise ConfigurationError.new(sentences: wrong) if wrong.any?
 
@@ -151,7 +153,14 @@ module Skep
           TestResult.new(done:, filtered:, pending: pending.reject { |one| dead.key?(place(one)) },
                          retried: @node.events_named(:handler_failed),
                          dead_letters: @dead_letters.written,
-                         dead_lettered:, committed: positions, node: @node)
+                         dead_lettered:, committed: positions, node: @node, blocked:)
+        end
+
+        # How long a node would have waited with the messages of each partition.
+        def blocked
+          @node.events_named(:handler_failed).each_with_object(@blocked.dup) do |one, seconds|
+            seconds[one.values_at(:topic, :partition)] += one[:retry_in].to_f
+          end
         end
 
         def past?(message, positions)
