@@ -314,7 +314,8 @@ class KafkaTestingTest < Skep::TestCase
 
   test "says how long a partition would have been blocked" do
     alone = run_marked(["bad"])
-    among = run_marked([{ payload: "bad" }, *Array.new(3) { |n| { payload: "x", partition: n + 1 } }])
+    others = Array.new(3) { |number| { payload: "x", partition: number + 1 } }
+    among = run_marked([{ payload: "bad" }, *others])
 
     assert_in_delta 300, alone.blocked[["orders", 0]], 2
     assert_equal [["orders", 0]], among.blocked.keys
