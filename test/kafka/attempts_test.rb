@@ -89,7 +89,7 @@ class KafkaAttemptsTest < Skep::TestCase
   test "a seek by key passes no message of another key that is unfinished before it" do
     { 6 => 6, :end => 20, 15 => 15 }.each do |place, offset|
       seen = []
-      outcome = Skep::OS.run_on(HandlerFuzz::Clock.new) do # the backoffs end only when all else waits
+      outcome = Skep::OS.run_on(HandlerFuzz::Clock.new) do # no backoff ends meanwhile
         run_handler(20, ordered_by: :key, max_messages: 1) do |batch|
           seen << batch.first_offset
           raise "twice" if batch.first_offset.zero? && seen.count(0) < 3
