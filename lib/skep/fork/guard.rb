@@ -32,8 +32,8 @@ module Skep
     # /proc only Ruby's objects are known. docs/articles/fork_safety.md lists the findings and the
     # limits.
     module Guard
-      # Grpc and OpenClients come before the inspectors of threads and sockets: they claim those that
-      # belong to a client, so that they are not reported again.
+      # Grpc and OpenClients come before the inspectors of threads and sockets: they claim those
+      # that belong to a client, so that they are not reported again.
       INSPECTORS = [Grpc, RubyThreads, OpenClients, NativeThreads, ConnectedSockets,
 ColdHeap].freeze
       private_constant :INSPECTORS
