@@ -418,9 +418,9 @@ module Skep
       def code = @lifecycle.exit_code
 
       # An exception raised out of the loop, such as Timeout around `run`, kills all processes at
-      # once.
+      # once. After a stop there are none left, unless the supervisor itself failed in it.
       def close
-        @own_processes&.abandon(FORCE_SECONDS) unless @lifecycle.stopped?
+        @own_processes&.abandon(FORCE_SECONDS)
         reap_orphans
         if @node_pool
           events.publish(:swarm_stopped, exit_code: code, duration: (OS.now - started_at).round(3))

@@ -288,7 +288,7 @@ module Skep
           processes.each { |process| process.kill("abandoned") }
           deadline = OS.now + seconds
           processes.each { |process| process.pidfd&.wait(timeout: [deadline - OS.now, 0].max) }
-          processes.each { |process| process.channel.close }
+          processes.each { |process| [process.channel, process.pidfd].compact.each(&:close) }
         end
 
         def close_in_child
