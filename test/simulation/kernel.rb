@@ -41,6 +41,9 @@ module Simulation
 
     # The methods of Skep::OS::Machine.
 
+    # The simulated host is never suspended.
+    def now_with_suspends = now
+
     def poller = @poller ||= Poller.new(self)
 
     def pidfd(pid, io = nil)
