@@ -31,7 +31,7 @@ Scenario.play do
       status[/^CapBnd:\t(\h+)/, 1].hex.zero?
   end
 
-  inside = ["nsenter", "-t", init.to_s, "--pid", "--mount", "setpriv", "--reuid", "10001",
+  inside = ["nsenter", "-t", init.to_s, "--pid", "--mount", "--root", "setpriv", "--reuid", "10001",
             "env", "SKEP_RUN_DIR=/run/skep/own", RbConfig.ruby, public_skep]
   skep = lambda do |*words|
     output, status = Open3.capture2e(*inside, *words)

@@ -77,8 +77,9 @@ Scenario.play do
   systemd.ctl("start", "skep@billing.socket")
   does.call("start")
   must("have ready nodes once it is started: #{log.call}", &ready)
-  hidden = systemd.journal("SKEP_EVENT=hidden").map { |entry| entry["SKEP_WORDS"] }
-  must("hide the notify socket from nodes: #{hidden}") { hidden == %w[[] []] }
+  hidden = -> { systemd.journal("SKEP_EVENT=hidden").map { |entry| entry["SKEP_WORDS"] } }
+  systemd.follow("what the nodes' environments have") { hidden.call.size == 2 }
+  must("hide the notify socket from nodes: #{hidden.call}") { hidden.call == %w[[] []] }
 
   ask = -> { UNIXSocket.open(File.join(directory, "web.sock")) { |socket| socket.gets.to_i } }
   must("pass the unit's socket to the nodes") { ask.call.positive? }
