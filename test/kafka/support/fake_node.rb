@@ -89,4 +89,4 @@ class FakeNode
   def report(name, **facts) = @on_event.call(name, facts)
 end
 Fakes.stands_for FakeNode, "Skep::Swarm::Node",
-                 controls: %i[last_item time_left= stop! quiet! resume! close]
+                 controls: %i[last_item time_left= boot_time_left= stop! quiet! resume! close]

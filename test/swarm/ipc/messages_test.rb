@@ -133,7 +133,8 @@ class MessagesTest < Skep::TestCase
     files = Dir.glob("#{lib}/{swarm,control,cli/chaos}/**/*.rb")
     code = files.map { |file| File.read(file, encoding: "UTF-8") }.join
     sent = code.gsub(/^\s*#.*/, "").scan(/\b(?:post|report(?:\.call)?)\(\s*"(\w+)"/).flatten
-    assert_equal Messages::ALL.flat_map(&:types).uniq.sort, sent.uniq.sort
+    unread = ["waiting"] # of a preforked child: its mold reads no byte of it
+    assert_equal Messages::ALL.flat_map(&:types).uniq.sort, sent.uniq.sort - unread
   end
 
   test "sends valid facts as plain data" do
