@@ -21,8 +21,8 @@ Gem::Specification.new do |spec|
         "completions/*", "man/*.1", "README.md", "CHANGELOG.md", "LICENSE"]
       .select { |path| File.file?(path) && !path.end_with?(".so") }
   end
-  # The project has no public address, so there is no source_code_uri or changelog_uri. RubyGems warns
-  # of a missing homepage; names below .invalid are reserved, and exist nowhere (RFC 2606).
+  # The project has no public address, so there is no source_code_uri or changelog_uri. RubyGems
+  # warns of a missing homepage; names below .invalid are reserved and never exist (RFC 2606).
   spec.homepage = "https://skep.invalid"
   spec.metadata = { "rubygems_mfa_required" => "true" }
 end

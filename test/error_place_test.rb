@@ -20,7 +20,8 @@ class ErrorPlaceTest < Skep::TestCase
     "the line that raised" => [[APP, OWN], "app/order.rb:12"],
     "the application's line that called a gem" => [[GEM, GIT, RUBY, APP, OWN], "app/order.rb:12"],
     "the application's line below skep's own" => [[OWN, INTERNAL, APP, OWN], "app/order.rb:12"],
-    "a gem's line if there is none of the application" => [[RUBY, GEM, OWN], GEM[/\A.+:3/].delete_prefix("#{Dir.pwd}/")],
+    "a gem's line if there is none of the application" =>
+      [[RUBY, GEM, OWN], GEM[/\A.+:3/].delete_prefix("#{Dir.pwd}/")], # in vendor/bundle, say
     "an absolute path outside of the application" =>
       [["/srv/other.rb:7:in `x'"], "/srv/other.rb:7"],
     "a line without a method" => [["#{Dir.pwd}/swarm.rb:5"], "swarm.rb:5"],
