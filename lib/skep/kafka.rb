@@ -94,6 +94,7 @@ require "skep/kafka/processing/payload_deserializer"
 require "skep/kafka/processing/worker"
 
 require "skep/kafka/consumer"
+require "skep/kafka/consumer/pending_commit"
 require "skep/kafka/consumer/broker_outage"
 require "skep/kafka/consumer/fetch_errors"
 require "skep/kafka/consumer/startup_check"
