@@ -28,7 +28,7 @@ module EventBusPage
 
   def rows
     subscribed.sort.map do |name, files|
-      internal = sources.any? { |_, text| text.include?("announce(:#{name}") }
+      internal = sources.any? { |_, text| text.match?(/announce\(:#{name}\b/) }
       row = ["`#{name}`#{" (internal)" if internal}", links(published[name].to_a), links(files)]
       "| #{row.join(" | ")} |\n"
     end
