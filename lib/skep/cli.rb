@@ -45,13 +45,10 @@ module Skep
         Commands.const_get(constant, false)
       end
 
-      # Returns the name that is spelt most like the word, nil if none is near.
-      def nearest(word, names) = Spelling.nearest(word, names)
-
       private
 
       def advice(name)
-        near = nearest(name, COMMANDS.keys)
+        near = Spelling.nearest(name, COMMANDS.keys)
         near ? "did you mean #{near}?" : "`skep help` lists the commands"
       end
 

@@ -120,7 +120,7 @@ class ListenerSocketTest < Skep::TestCase
     1_000.times do
       break if (refused = answer("GET /metrics HTTP/1.1\r\n\r\n")).include?("HTTP")
     end
-    assert_match(/ 503 .*the helper doesn't accept requests/m, refused)
+    assert_match(/ 503 .*the helper, .* doesn't accept requests/m, refused)
     assert_match(/ 200 OK/, answer("GET /healthz HTTP/1.1\r\n\r\n"))
   end
 

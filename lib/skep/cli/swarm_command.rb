@@ -60,7 +60,7 @@ module Skep
 
       def advice(name)
         names = running.map { |path| name_of(path) }
-        nearest = CLI.nearest(name, names)
+        nearest = Spelling.nearest(name, names)
         return "did you mean #{nearest}?" if nearest
 
         [*("running swarms: #{names.join(", ")}" if names.any?), ELSEWHERE].join("; ")

@@ -14,8 +14,8 @@ require "json"
 module Skep
   module Control
     class CommandHandler
-      NAMES = %w[status follow stop quiet resume backtraces restart reload upgrade scale
-chaos].freeze
+      NAMES = %w[status follow stop quiet resume backtraces restart reload upgrade scale chaos]
+              .freeze
       NO_REQUEST = 'a request is one line of JSON, such as {"v":1,"command":"status"}'
       SHOWN = 100 # characters of an unknown command
       private_constant :NO_REQUEST, :SHOWN

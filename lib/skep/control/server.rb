@@ -99,7 +99,8 @@ module Skep
       def listen
         File.unlink(@path) if File.socket?(@path) # a leftover: this swarm holds the name's lock
         before = File.umask(0o177)
-        @server = UNIXServer.new(@path).tap { |server| server.listen(Swarm::Supervisor::Acceptor.queue) }
+        @server = UNIXServer.new(@path)
+        @server.listen(Swarm::Supervisor::Acceptor.queue)
         @identity = identity
       rescue SystemCallError, ArgumentError => e # ArgumentError: longer than a socket's path may be
         raise CannotListen.new(path: @path, error: e.message.sub(/ - .*/, "").downcase)

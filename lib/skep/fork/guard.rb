@@ -34,8 +34,8 @@ module Skep
     module Guard
       # Grpc and OpenClients come before the inspectors of threads and sockets: they claim those
       # that belong to a client, so that they are not reported again.
-      INSPECTORS = [Grpc, RubyThreads, OpenClients, NativeThreads, ConnectedSockets,
-ColdHeap].freeze
+      INSPECTORS = [Grpc, RubyThreads, OpenClients, NativeThreads, ConnectedSockets, ColdHeap]
+                   .freeze
       private_constant :INSPECTORS
 
       # Returns what a fork by the calling thread would carry into a child. `extra` are further

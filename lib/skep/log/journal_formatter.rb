@@ -22,7 +22,8 @@ module Skep
         fields = { "MESSAGE" => TextFormatter.message(name, facts),
                    "PRIORITY" => PRIORITIES.fetch(level, 6),
                    "SYSLOG_IDENTIFIER" => "skep", "SKEP_EVENT" => name }
-        facts.except(*TextFormatter::DETAILS - %i[backtrace]).each { |key, value| fields[field(key)] = value }
+        below = TextFormatter::DETAILS - %i[backtrace] # in the message only
+        facts.except(*below).each { |key, value| fields[field(key)] = value }
         fields.map { |key, value| pair(key, plain(value)) }.join
       end
 

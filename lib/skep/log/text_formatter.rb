@@ -89,8 +89,7 @@ module Skep
 
       def without_controls(text) = text.gsub(CONTROL) { |one| Kernel.format("\\u%04x", one.ord) }
       private_class_method :details, :silent?, :rows?, :thread, :task, :indented, :line, :word,
-                           :json, :quoted, :escaped,
-                           :without_controls
+                           :json, :quoted, :escaped, :without_controls
     end
   end
 end

@@ -6,7 +6,8 @@ require "skep/metrics/health_check"
 # /readyz is answered here, and the connection closed. A connection with any other request is passed
 # on with all of its bytes, which were only peeked at: the helper serves it.
 #
-#   ProbeSession.new(socket, loop, status: -> { … }, pass: ->(socket) { … }, on_close: -> { … })
+#   ProbeSession.new(socket, loop, status: -> { … }, pass: ->(socket) { … },
+#                    on_close: ->(session) { … })
 #
 # status: what HealthCheck reads. pass: returns false if the helper has no room for the client.
 # It never blocks. A client that sends nothing, or no whole request, is closed at a deadline.
@@ -64,8 +65,8 @@ module Skep
       def pass_on
         return close if @pass.call(@socket)
 
-        write(503, "the helper doesn't accept requests, which serves all paths " \
-                   "but #{HealthCheck::PATHS.join(" and ")}")
+        write(503, "the helper, which serves all paths but #{HealthCheck::PATHS.join(" and ")}, " \
+                   "doesn't accept requests at the moment")
       end
 
       def read

@@ -204,7 +204,9 @@ module Skep
       def subscribe_to_errors
         events.subscribe(:supervisor_error) { limit_stop if stopping? }
         events.subscribe(:supervisor_error_left_out) { @event_counter.event("supervisor_error") }
-        events.subscribe(:errors_piled_up) { @giving_up ||= loop.after(0) { give_up } }
+        events.subscribe(:errors_piled_up) do
+          @ending_after_errors ||= loop.after(0) { end_after_errors }
+        end
       end
 
       # An exception of a callback of the loop, which goes on. Before nodes are requested there is
@@ -216,7 +218,7 @@ module Skep
       end
 
       # What the supervisor knows may be wrong: the swarm ends, and its nodes as at any stop.
-      def give_up
+      def end_after_errors
         stopping = stopping?
         @lifecycle.fail_boot(PILED_UP, ExitCode::FAILED)
         limit_stop

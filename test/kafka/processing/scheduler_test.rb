@@ -62,7 +62,7 @@ module Skep
         add(1, items: 2)
         item = take
         add(2)
-        @scheduler.hold
+        @scheduler.withhold
         assert_nil take
         @scheduler.release(item)
         add(3)
@@ -73,7 +73,7 @@ module Skep
 
       test "a closed scheduler hands out nothing that it holds" do
         add(1)
-        @scheduler.hold
+        @scheduler.withhold
         @scheduler.close
         @scheduler.hand_out
         assert_nil @scheduler.next_item

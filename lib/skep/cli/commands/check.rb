@@ -55,7 +55,7 @@ module Skep
         def misspelt(events)
           known = Log::EventCatalog::NAMES
           (events - known).filter_map do |name|
-            near = CLI.nearest(name, known)
+            near = Spelling.nearest(name, known)
             "on(:#{name}): skep publishes no such event: did you mean #{near}?" if near
           end
         end
@@ -67,7 +67,7 @@ module Skep
           known = [*Swarm::Definition::Config::Options::ALL.keys.map(&:to_s), *VARIABLES]
           given = environment.reject { |_, text| text.empty? }.keys.grep(/\A#{prefix}/)
           (given.map { |name| name.delete_prefix(prefix).downcase } - known).filter_map do |name|
-            near = CLI.nearest(name, known) or next
+            near = Spelling.nearest(name, known) or next
             "#{variable(name)} in the environment has no effect: did you mean #{variable(near)}?"
           end
         end

@@ -32,8 +32,9 @@ module Skep
         # Returns for example "orders/3@41-45" or "orders/3@41"; nil for events of no message.
         def place(facts)
           topic, partition, offset, last = facts.values_at(*%w[topic partition offset last_offset])
-          return words(facts.slice("topic", "partition",
-"offset")) unless topic && partition && offset
+          unless topic && partition && offset
+            return words(facts.slice("topic", "partition", "offset"))
+          end
 
           "#{topic}/#{partition}@#{[offset, *last].uniq.join("-")}"
         end

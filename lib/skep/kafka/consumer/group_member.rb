@@ -167,7 +167,7 @@ module Skep
             @scheduler.hand_out
             @workers.first.run_until_quiet(@node, failure:) if @threads.empty?
             @scheduler.supply(@node, failure:) until @node.quiet?
-            @scheduler.hold
+            @scheduler.withhold
             @scheduler.supply(@node, failure:) while @node.quiet? && !@node.stopping?
           end
           @scheduler.close

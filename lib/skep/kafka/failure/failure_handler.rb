@@ -121,8 +121,8 @@ module Skep
 
         private
 
-        # batch: as the handler was given it, with what it has marked.
-        # Returns :final if the message isn't tried again.
+        # Returns :final if the message isn't tried again. batch: as the handler was given it, with
+        # what it has marked.
         def retry_or_give_up(item, error, at, batch)
           failures = item.failures # before split_failed_key, which may begin a new FailureCount
           known = !at.nil? || item.batch.size == 1
@@ -335,16 +335,17 @@ module Skep
       class FailureCount
         attr_reader :count # of the batch
         attr_reader :number # in a row of the message that failed last
-        attr_reader :own_failures # failures after others of the partition had succeeded
+        attr_reader :own_failures # failures after other messages had succeeded
         attr_reader :offset # of the message that failed last; nil: it isn't known
         attr_reader :since # monotonic seconds
         attr_reader :outage_since # monotonic seconds
 
         # since: when the batch failed first of which this one is a part. count, own_failures,
-        # offset: what another process has counted.
+        # offset: what another process has counted. same_partition: a success of the partition
+        # itself has shown that there is no outage.
         def initialize(since: nil, outage_since: nil, count: 0, own_failures: 0, offset: nil,
-                       here: own_failures.positive?)
-          @here = here
+                       same_partition: own_failures.positive?)
+          @same_partition = same_partition
           @count = @number = count
           @own_failures = own_failures
           @since = since
@@ -366,15 +367,16 @@ module Skep
         # A count of its own for the message that failed last.
         def of_message
           FailureCount.new(since:, outage_since:, count: number, offset:,
-                           own_failures: [own_failures, number].min, here: @here)
+                           own_failures: [own_failures, number].min,
+                           same_partition: @same_partition)
         end
 
         # A try begins. success: when the last successful try of the partition began; nil: none was.
         # elsewhere: the same of all partitions of this process, unless that counts no more.
         def begin_try(success, elsewhere = nil)
-          @here ||= since && success ? success > since : false
+          @same_partition ||= since && success ? success > since : false
           last = [success, elsewhere].compact.max
-          @others = @here || (since && last ? last > since : false)
+          @others = @same_partition || (since && last ? last > since : false)
           @outage_since = nil if outage_since && last && last > outage_since
         end
 

@@ -7,7 +7,7 @@
 #   evidence = OutageEvidence.new
 #   evidence.succeeded(partition, began)     # a handler has processed or marked messages of it
 #   evidence.failed(partition, OS.now)
-#   evidence.success(partition, partitions)  # => when the last success began; nil: none counts
+#   evidence.success(partition, 8)           # => when the last success began; nil: none counts
 #
 # An outage may begin while others still succeed for a moment. So nothing counts while more than
 # half of the partitions fail, or if several others have begun to fail after the last success: two
@@ -30,14 +30,14 @@ module Skep
 
         def failed(partition, now) = @failing[partition] ||= now
 
-        # partitions: how many the handler has in this process.
-        def success(partition, partitions)
-          return if @success.nil? || @failing.size * 2 > partitions
+        # assigned: how many partitions the handler has in this process.
+        def success(partition, assigned)
+          return if @success.nil? || @failing.size * 2 > assigned
 
           others = @failing.count do |other, since|
             since > @success && !other.equal?(partition)
           end
-          @success if others.zero? || others < [SEVERAL, partitions - 1].min
+          @success if others.zero? || others < [SEVERAL, assigned - 1].min
         end
 
         # The partition is revoked.

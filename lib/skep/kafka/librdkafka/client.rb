@@ -149,7 +149,7 @@ module Skep
           words.get_int64(8).then { |offset| offset unless offset.negative? }
         end
 
-        def ends(keys, seconds) = look_up(:offsets_for_times, keys, END_, seconds)
+        def ends(keys, seconds) = look_up(keys, END_, seconds)
 
         def committed(keys, seconds)
           committed_with_metadata(keys, seconds)&.transform_values { |entry| entry&.first }
@@ -169,7 +169,7 @@ module Skep
 
         def starts(keys, seconds)
           where = RESETS[@reset] or return {}
-          look_up(:offsets_for_times, keys, where, seconds)
+          look_up(keys, where, seconds)
         end
 
         # Returns the offset of a place. A Time is the first message of then or later, or the end if
@@ -189,9 +189,9 @@ module Skep
 
         private
 
-        def look_up(function, keys, where, seconds)
+        def look_up(keys, where, seconds)
           TopicPartitionList.make(keys.map { |key| [*key, where] }) do |list|
-            code = Bindings.public_send(function, handle, list.pointer, (seconds * 1000).to_i)
+            code = Bindings.offsets_for_times(handle, list.pointer, (seconds * 1000).to_i)
             next unless code.zero?
 
             found = list.to_a.select { |_, _, offset, code| code.zero? && offset >= 0 }

@@ -16,14 +16,14 @@ module Skep
 
         OLDEST = [2, 11, 0].freeze
         OLDEST_GEM = "0.21" # of karafka-rdkafka, with OLDEST
-        NEWEST_LACK_GEM = "0.28" # with 2.14.2
+        COMPLETE_GEM = "0.28" # the oldest one that lacks nothing of LACKS
         LACKS = {
           [2, 12, 0] => [
             "\"group.protocol\": \"consumer\" (KIP-848) as a stable feature",
             "a fix for commits that report the error of an earlier one"
           ],
           [2, 13, 2] => [
-            "a fix for a partition's position, which moves past an error",
+            "a fix for positions that move past an error",
             "a fix for 30% more CPU while a pattern matches no topic"
           ],
           [2, 14, 2] => [
@@ -59,7 +59,7 @@ module Skep
           return if lacks.empty?
 
           "librdkafka #{self} (#{gem}) lacks #{lacks.join("; ")}. The gem karafka-rdkafka " \
-            "#{NEWEST_LACK_GEM} or newer, which needs Ruby 3.2, has all of it"
+            "#{COMPLETE_GEM} or newer, which needs Ruby 3.2, has all of it"
         end
 
         def to_s = parts.join(".")

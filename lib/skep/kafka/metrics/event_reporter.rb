@@ -89,7 +89,7 @@ module Skep
           return failed(:handler_failed, batch, error, level: :debug, **facts) unless told
 
           failed(:handler_failed, batch, error, **facts, **told.slice(:repeated),
-**backtrace(told, error))
+                                                **backtrace(told, error))
         end
 
         # Returns nil if a failure of this kind was told within the last ten seconds, else facts to

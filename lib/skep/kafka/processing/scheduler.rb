@@ -11,7 +11,7 @@
 #   scheduler.complete(item)              # its batch is done
 #   scheduler.release(item)               # no worker holds it any more; it may be retried later
 #   scheduler.succeeded(partition, began) # in an outage items back off until another one succeeds
-#   scheduler.hold                      # hands out nothing until hand_out: the node is quiet
+#   scheduler.withhold                    # hands out nothing until hand_out: the node is quiet
 #   scheduler.wake_ready                  # makes ready what has new messages or has waited enough
 #   leaving = scheduler.ask_back(keys)    # hands out no more of these; Batch#each ends early
 #   scheduler.processing(leaving)         # those of them that workers still process
@@ -271,15 +271,15 @@ module Skep
         end
 
         # Hands out nothing until `hand_out` is called: what is ready, or becomes ready, is kept.
-        def hold
-          @lock.synchronize { @held ||= @topic_queue ? @ready.drain : drain(@ready) }
+        def withhold
+          @lock.synchronize { @withheld ||= @topic_queue ? @ready.drain : drain(@ready) }
         end
 
-        # Hands out what was held, and what becomes ready from here on.
+        # Hands out what was withheld, and what becomes ready from here on.
         def hand_out
           @lock.synchronize do
-            held, @held = @held, nil
-            held&.each { |entry| enqueue(entry) }
+            withheld, @withheld = @withheld, nil
+            withheld&.each { |entry| enqueue(entry) }
           end
         end
 
@@ -387,7 +387,7 @@ module Skep
         end
 
         def enqueue(entry)
-          return @held << entry if @held
+          return @withheld << entry if @withheld
 
           @ready << entry unless @ready.closed?
         end

@@ -127,13 +127,13 @@ module Skep
       #
       # The next call of #producer makes the replacement.
       class RenewableProducer
-        # With its issues 5456 and 5511, a transactional call of librdkafka ignores its own limit
-        # while it waits for a coordinator that was lost. It looks for it again when one of its
-        # connections closes or opens, but not within a second of its last look: an idle connection
-        # closes, the look finds no broker, and the connection that opens at once comes too soon. A
-        # cached coordinator that has expired by then isn't subject to that second. So idle
-        # connections are closed early, and what is cached expires earlier still: by less than the
-        # idle time, 2 s that librdkafka takes off it at random, and its timer of 1 s.
+        # A transactional call of librdkafka ignores its own limit while it waits for a coordinator
+        # that was lost (librdkafka's issues 5456 and 5511). librdkafka looks for the coordinator
+        # again when a connection closes or opens, but not within a second of its last look: an idle
+        # connection closes, the look finds no broker, and the connection that opens at once comes
+        # too soon. That second doesn't count if the cached coordinator has expired by then. So idle
+        # connections are closed early, and the cache expires before: of the 5 s, librdkafka takes
+        # off up to 2 s at random, and its timer up to 1 s.
         TRANSACTION_SETTINGS = { "connections.max.idle.ms" => "5000",
                                  "metadata.max.age.ms" => "1500" }.freeze
         private_constant :TRANSACTION_SETTINGS

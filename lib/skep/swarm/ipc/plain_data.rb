@@ -108,12 +108,14 @@ module Skep
 
           # Returns the key as text, and whether its value is a secret.
           def key(key)
-            known = key.is_a?(String) || key.is_a?(Symbol) ? @keys[key] ||= facts(key) : facts(key)
-            count(known.last)
-            known
+            plain = key.is_a?(String) || key.is_a?(Symbol)
+            examined = plain ? @keys[key] ||= examine(key) : examine(key)
+            count(examined.last)
+            examined
           end
 
-          def facts(key)
+          # Returns the key as text, whether its value is a secret, and the bytes of the text.
+          def examine(key)
             text = PlainData.text("#{key}")
             text, secret = Redaction.name(text) if @redact
             [text, secret, bytes(text)]
@@ -229,10 +231,10 @@ module Skep
           MOST = (2**63) - 2 # an integer on the page
           GREATEST = 10**18 # a number that is added up: sums over any number of nodes stay finite
           FINITE = "a finite number within #{GREATEST} of 0"
-          # Of a node's facts those that the supervisor adds up: they keep the names of what is
-          # counted ("tokens"). StatusReport removes secrets from the sums, and the others are
-          # redacted where they are reported: by thousands of partitions that cost the supervisor
-          # half a second for each status.
+          # The facts of a node's work that the supervisor adds up. They aren't redacted when they
+          # are reported, because a count may have a name such as "tokens"; StatusReport removes
+          # secrets from the sums. All other facts are redacted once, when they are reported: for
+          # thousands of partitions, redacting them for each status took half a second.
           SUMS = %w[totals handler by_topic].freeze
           TOTALS = 64
           LINES = 100

@@ -15,7 +15,7 @@ module Skep
       class ControlThread
         FORCED = ExitCode::FORCED
         ORPHANED = ExitCode::ORPHANED
-        REFUSED = 0.01 # seconds until a flush tries again what the kernel has refused
+        REFUSED_RETRY = 0.01 # seconds until a flush tries again what the kernel has refused
 
         attr_reader :signals
         attr_reader :orphan_guard
@@ -55,7 +55,7 @@ module Skep
           while @channel.flush && @channel.pending?
             left = [deadline - OS.now, 0].max
             # A socket may be writable although the kernel has no memory for what is to be sent.
-            IO.select(nil, nil, nil, [REFUSED, left].min) if @channel.refused?
+            IO.select(nil, nil, nil, [REFUSED_RETRY, left].min) if @channel.refused?
             break if left.zero? || !@channel.to_io.wait_writable(left)
           end
         rescue IOError # closed by an application that closes all descriptors

@@ -170,7 +170,7 @@ module Skep
         # One process forked ahead, that waits until it is assigned to a node. A node that dies is
         # replaced without a fork then, which takes 30 ms with a heap of 1 GB.
         #
-        #   # The block forks it; stuck: called with the pid of one that was killed
+        #   # The block forks it. stuck: called with the pid of one that is about to be killed.
         #   preforked_child = PreforkedChild.new(loop, stuck: ->(pid) { … }) { |order| … }
         #   preforked_child.soon                  # forks one as soon as the mold is idle
         #   preforked_child.take(frame, socket)   # => the pidfd of the node that it is from now on
@@ -260,17 +260,18 @@ module Skep
                        @loop.deadline(ANSWER_SECONDS) { end_stuck(pidfd) }]
           end
 
-          # The process closes its end of the channel when it has the order, and so does its end.
+          # Waits until the process closes its end of the channel: it does so when it has the order,
+          # or the kernel does when it dies.
           def confirm(order, pidfd)
             @assigned << order
-            answer = [@loop.watch(order.to_io) { confirmed(order, answer) if closed?(order) },
+            answer = [@loop.watch(order.to_io) { close_order(order, answer) if closed?(order) },
                       @loop.deadline(ANSWER_SECONDS) do
-                        confirmed(order, answer)
+                        close_order(order, answer)
                         end_stuck(pidfd)
                       end]
           end
 
-          def confirmed(order, answer)
+          def close_order(order, answer)
             answer.each(&:cancel)
             @assigned.delete(order)
             order.close

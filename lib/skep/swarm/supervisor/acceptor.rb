@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# Accepts the clients of a listening socket in the supervisor's loop: the control socket's and the
-# metrics' clients. They take at most a quarter of the supervisor's processor time: beyond that, new
-# clients wait in the socket's queue, and nodes are served first.
+# Accepts the clients of a listening socket in the supervisor's loop: one accepts those of the
+# control socket, one those of the metrics. The clients of each take at most a quarter of the
+# supervisor's processor time: beyond that, new ones wait in the socket's queue, and nodes are
+# served first.
 #
 #   acceptor = Acceptor.new(server, loop) { |socket| … }   # called with each accepted socket
 #   acceptor.charge { … }      # what a client is given is charged to the clients' share, too

@@ -20,8 +20,7 @@ module Skep
                    "let it run until node.stopping?"
         LATE = "a node did not call node.ready!, beat or wait within boot_timeout"
         CAUSES = 3 # in one sentence
-        private_constant :BAD_NEWS, :SILENT, :UNREADY, :LOADING, :RETURNED, :LATE,
-                         :CAUSES
+        private_constant :BAD_NEWS, :SILENT, :UNREADY, :LOADING, :RETURNED, :LATE, :CAUSES
 
         def initialize(supervisor)
           @supervisor = supervisor

@@ -7,7 +7,8 @@
 #   lifecycle = Lifecycle.new
 #   lifecycle.run                 # a mold can fork
 #   lifecycle.state               # => :running
-#   lifecycle.fail_boot("no node could boot", ExitCode::FAILED)   # there is no swarm to run
+#   lifecycle.fail_boot("no node could boot", ExitCode::FAILED)   # there is no swarm to run, or
+#                                        # the supervisor can't run it any longer
 #   lifecycle.stopping?           # => true
 #   lifecycle.exit_code           # => 1
 module Skep
@@ -18,11 +19,11 @@ module Skep
 
         TRANSITIONS = {
           booting: { run: :running, quiet: :booting, resume: :booting, stop: :stopping,
-finish: :stopped },
+                     finish: :stopped },
           running: { run: :running, quiet: :quiet, resume: :running, stop: :stopping,
-finish: :stopped },
+                     finish: :stopped },
           quiet: { run: :quiet, quiet: :quiet, resume: :running, stop: :stopping,
-finish: :stopped },
+                   finish: :stopped },
           stopping: { quiet: :stopping, resume: :stopping, stop: :stopping, finish: :stopped },
           stopped: { quiet: :stopped, resume: :stopped, stop: :stopped, finish: :stopped }
         }.freeze
