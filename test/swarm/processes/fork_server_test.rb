@@ -38,6 +38,20 @@ class ForkServerTest < Skep::TestCase
     assert_equal [@pid], @stuck
   end
 
+  test "a preforked child whose fork hooks take seconds is assigned, not killed" do
+    order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [], 0)
+    preforked do |socket|
+      IO.select(nil, nil, nil, 3)
+      [socket.write("waiting"), socket.wait_readable, socket.close, sleep]
+    end
+    turn_until { @stuck.any? || (@node = @preforked.take(order, @null)) }
+    assert_empty @stuck
+    @node.signal(:KILL)
+    turn_until { @loop.inspect.include?(" ios=0 ") } # its end of the order's channel is closed
+    @node.wait
+    @node.close
+  end
+
   test "a preforked child that is stopped when it is assigned is killed" do
     order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [], 0)
     preforked { |socket| [socket.write("waiting"), socket.wait_readable, socket.wait_readable] }

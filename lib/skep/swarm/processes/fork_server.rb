@@ -182,14 +182,16 @@ module Skep
         # It has run nothing of the application but fork hooks, and shares all its memory.
         #
         # It must give two signs of life: it says when it waits, and closes its end of the order's
-        # channel when it has been assigned. If one doesn't come within ANSWER_SECONDS, it is stuck
-        # in a fork hook or at a library's lock, or stopped, and is killed. Otherwise its node's
-        # slot would be empty until boot_timeout. Until it has said that it waits it isn't assigned.
+        # channel when it has been assigned. If the first doesn't come within START_SECONDS, or the
+        # second within ANSWER_SECONDS, it is stuck in a fork hook or at a library's lock, or
+        # stopped, and is killed. Otherwise its node's slot would be empty until boot_timeout. Until
+        # it has said that it waits it isn't assigned, so that no node waits for slow fork hooks.
         class PreforkedChild
           IDLE_SECONDS = 0.005 # several nodes may die at once: it mustn't be forked between them
           END_SECONDS = 1.0
+          START_SECONDS = 10.0 # fork hooks may connect again to what they need
           ANSWER_SECONDS = 2.0
-          private_constant :IDLE_SECONDS, :END_SECONDS, :ANSWER_SECONDS
+          private_constant :IDLE_SECONDS, :END_SECONDS, :START_SECONDS, :ANSWER_SECONDS
 
           # Ends the process if it is stopped, or loses its mold, before it is a node: it has done
           # no work.
@@ -257,7 +259,7 @@ module Skep
             @waiting = false
             pidfd = @pidfd
             @answer = [@loop.watch(@order.to_io) { answered },
-                       @loop.deadline(ANSWER_SECONDS) { end_stuck(pidfd) }]
+                       @loop.deadline(START_SECONDS) { end_stuck(pidfd) }]
           end
 
           # Waits until the process closes its end of the channel: it does so when it has the order,
