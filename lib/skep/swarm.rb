@@ -66,6 +66,8 @@ module Skep
     # Runs in the helper process for each event of that name, with its facts
     # (docs/reference/events.md).
     def on(event, &block)
+      Definition::InvalidDescription.refuse("on takes a block") unless block
+
       @listeners[event.to_s] << block
     end
 

@@ -38,6 +38,8 @@ class LoaderTest < Skep::TestCase
       ["Skep.swarm('a') { |swarm| swarm.work(nil) { } }",
        /: line 1: .* given nil: leave it out for a plain block\z/],
     "a hook without a block" => ["Skep.swarm('a', &:on_boot)", /: line 1: on_boot takes a block\z/],
+    "an event without a block" => ["Skep.swarm('a') { _1.on(:node_died) }",
+                                   /: line 1: on takes a block\z/],
     "a missing library" => ["require 'no/such/library'",
                             /LoadError while it was loaded, line 1: cannot load/]
   }.each do |what, (text, sentence)|
