@@ -164,7 +164,7 @@ module Skep
             require "skep/kafka"
             action = ACTIONS.include?(arguments.last) ? arguments.pop : "list"
             topic = arguments.shift || topic_of_letter || only_topic
-            action = arguments.shift || action # one that there is not
+            action = arguments.shift || action # an unknown action, which `check` refuses
             check(topic, action)
             settings = cluster.of_dead_letters(topic)
             ::Skep::Kafka.dead_letters(topic, settings, seconds:) do |letters|

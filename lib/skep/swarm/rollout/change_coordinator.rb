@@ -17,7 +17,8 @@ module Skep
       class ChangeCoordinator
         STOPPING = "the swarm is stopping"
         BOOTING = "the swarm is still booting: try again"
-        Waiting = Struct.new(:name, :change, :dones) # the change that waits for another's end
+        # The change that waits for another's end. done: what to call at its own end.
+        Waiting = Struct.new(:name, :change, :done)
         private_constant :STOPPING, :BOOTING, :Waiting
 
         def initialize(supervisor, mold_pool)
@@ -125,7 +126,7 @@ module Skep
           return false if unready || !waits_for_other?(name)
 
           if @next.nil? then @next = Waiting.new(name, change, [done])
-          elsif name == "reload" && @next.name == "reload" then @next.dones << done
+          elsif name == "reload" && @next.name == "reload" then @next.done << done
           else refuse(name, under_way_sentence(@next.name), done)
           end
           true
@@ -171,7 +172,7 @@ module Skep
 
         def start_next
           waiting, @next = @next, nil
-          waiting&.change&.call(->(why) { waiting.dones.each { |done| done&.call(why) } })
+          waiting&.change&.call(->(why) { waiting.done.compact.each { |done| done.call(why) } })
         end
 
         # A stop ends every change. What the change says of that is a consequence.
