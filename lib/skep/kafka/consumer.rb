@@ -159,9 +159,9 @@ module Skep
       def static_member? = @static ? true : false
 
       # Leaves the group even as a static member, within so many seconds. Call it before `leave`.
-      # Yields each event, among them the last revocation.
+      # Yields each event, among them the last revocation. Returns false if no broker has answered.
       def leave_for_good(seconds, &)
-        return if @left_for_good
+        return true if @left_for_good
 
         # Wait until a pending JoinGroup has completed; otherwise the broker would add the member
         # after it has left. Without any topic it never completes.
@@ -171,6 +171,7 @@ module Skep
         deadline += seconds / 2
         check(Librdkafka::Bindings.unsubscribe(handle), "leaving the group")
         serve_until(deadline, &) while member? && OS.now < deadline
+        !member?
       end
 
       # Ends the membership, within so many seconds: a dynamic member leaves the group, a static

@@ -58,7 +58,7 @@ module Skep
         @event_loop.start
         @event_loop.stop
 
-        assert @event_loop.commit_last
+        assert_equal 0, @event_loop.commit_last
         assert_empty codes
       end
 
@@ -69,7 +69,7 @@ module Skep
         @event_loop.start
         @event_loop.stop
 
-        assert @event_loop.commit_last
+        assert_equal 0, @event_loop.commit_last
         assert_empty Thread.list.map(&:name).grep("skep.kafka.metadata")
       end
     end

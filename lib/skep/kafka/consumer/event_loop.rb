@@ -33,9 +33,12 @@ module Skep
                 "handler end sooner"
         # What librdkafka says of a topic that doesn't exist, with its name.
         TOPIC_MISSING = /\ASubscribed topic not available: (.+?): /
+        NOT_LEFT = "no broker has answered, so this node couldn't leave its group"
+        SESSION = "Other members get its partitions when its session ends (session.timeout.ms)"
         NO_TOKEN = "The source's oauth: returns no token. skep calls it again after 10 s"
         private_constant :LEAVE_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :OTHERS_SECONDS,
-                         :UNSETTLED, :GONE, :STILL_RUNNING, :EARLY, :TOPIC_MISSING, :NO_TOKEN
+                         :UNSETTLED, :GONE, :STILL_RUNNING, :EARLY, :TOPIC_MISSING, :NOT_LEFT,
+                         :SESSION, :NO_TOKEN
 
         attr_reader :failure
 
@@ -93,27 +96,43 @@ module Skep
         # must be abandoned: without a broker, or after a fatal error, librdkafka would need a
         # session timeout to close.
         def leave
-          return false unless @consumer.fatal.nil? && commit_last && @consumer.fatal.nil?
+          return false if @consumer.fatal
 
-          for_good = @consumer.static_member? && !@leave_policy.keeps_place?
-          leave_for_good(LEAVE_SECONDS) if for_good
-          @leaving = true
-          @consumer.leave(LEAVE_SECONDS) { |event| handle(event) }
+          code = commit_last
+          return false if @consumer.fatal
+
+          left = !GONE.include?(code) && leave_group
+          report_not_left unless left || code == Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID
+          left
         ensure
           @rebalance_listener.close # of partitions that were assigned meanwhile
         end
 
-        # Commits what is done, after `stop`. Returns true if there is a group to leave: not if
-        # no broker answered, or if the group doesn't know this member any more, as librdkafka may
-        # never finish leaving while it joins again. An outage counts once it is certain:
-        # librdkafka may report that all brokers are down after one is back.
-        def commit_last
-          code = last_code
-          @rebalance_listener.report_commit(code)
-          !GONE.include?(code)
-        end
+        # Commits what is done, after `stop`. Returns the error code. There is no group to leave
+        # (GONE) if no broker answered, or if the group doesn't know this member any more, as
+        # librdkafka may never finish leaving while it joins again. An outage counts once it is
+        # certain: librdkafka may report that all brokers are down after one is back.
+        def commit_last = last_code.tap { |code| @rebalance_listener.report_commit(code) }
 
         private
+
+        # Takes at most half of the time that a stopping node has left: a broker may have gone since
+        # the last commit, and what follows needs time as well.
+        def leave_group
+          deadline = OS.now + [LEAVE_SECONDS, *@node.time_left&./(2)].min
+          if @consumer.static_member? && !@leave_policy.keeps_place?
+            return false unless leave_for_good(deadline - OS.now)
+          end
+          @leaving = true
+          @consumer.leave([deadline - OS.now, 0].max) { |event| handle(event) }
+        end
+
+        def report_not_left
+          return if !@node.stopping? || @leave_policy.keeps_place?
+
+          @report.event(:kafka_leave_failed, level: :warn, group: @options.group, error: NOT_LEFT,
+                                             hint: SESSION)
+        end
 
         # No worker is left: what is done doesn't change any more.
         def commit_early
