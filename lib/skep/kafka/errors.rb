@@ -224,9 +224,23 @@ module Skep
         super("Nothing has come from #{what} for #{seconds} s. This node continues with a new " \
               "Kafka client.")
       end
+
+      # Returns the error of a node whose old client can't be closed.
+      def for_node = NodeStalled.new(what:, seconds:)
     end
 
-    # The same after a new client, or while the old client can't be closed.
+    # A topic was deleted and created again, and the node's client can't read the new one: the
+    # client is replaced.
+    class ClientOutdated < Error
+      def initialize(topics:)
+        super("This node's Kafka client can't read #{topics.join(", ")}, which was deleted and " \
+              "created again. The node continues with a new Kafka client.")
+      end
+
+      def for_node = self
+    end
+
+    # The same as ClientStalled after a new client, or while the old client can't be closed.
     class NodeStalled < Error
       def initialize(what:, seconds:)
         super("Nothing has come from #{what} for #{seconds} s, and a new Kafka client hasn't " \

@@ -5,25 +5,10 @@
 # considered done: ordered by partition, in transactions, and ordered by key. By key, a message in a
 # long backoff holds the committed offset back.
 require_relative "scenario"
-require "rdkafka"
 
 BEFORE, AFTER = 100, 150 # messages
 
 KafkaScenario.play do
-  recreate = lambda do |name|
-    admin = Rdkafka::Config.new("bootstrap.servers" => broker.address).admin
-    admin.delete_topic(name).wait(max_wait_timeout: 15)
-    begin
-      admin.create_topic(name, 1, 1).wait(max_wait_timeout: 15)
-    rescue Rdkafka::RdkafkaError => e
-      raise unless e.code == :topic_already_exists # the deletion isn't complete
-
-      retry
-    end
-  ensure
-    admin&.close
-  end
-
   { partition: "ordered_by: :partition", transactions: "transactional: true",
     key: "ordered_by: :key" }.each do |kind, option|
     name = topic("by_#{kind}", 1)
@@ -55,7 +40,7 @@ KafkaScenario.play do
     offset = kind == :key ? 40 : BEFORE
     swarm.follow("that is committed") { committed(kind.to_s, name, 1) == offset }
     swarm.follow_for(kind == :transactions ? 7 : 1) # until skep knows it; the failure, too
-    recreate.call(name)
+    recreate(name)
     must("exit with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
     reported = swarm.events.any? { |event| event["event"] == "kafka_topic_recreated" }
     must("report the new topic; #{swarm.account}") { reported }

@@ -9,18 +9,6 @@ require_relative "support/wire"
 require "rdkafka"
 
 class DeletedMessages < KafkaScenario
-  def recreate(name)
-    admin = Rdkafka::Config.new("bootstrap.servers" => broker.address).admin
-    admin.delete_topic(name).wait(max_wait_timeout: 15)
-    admin.create_topic(name, 1, 1).wait(max_wait_timeout: 15)
-  rescue Rdkafka::RdkafkaError => e
-    raise unless e.code == :topic_already_exists # the deletion isn't complete
-
-    retry
-  ensure
-    admin&.close
-  end
-
   def delete_group(name)
     admin = Rdkafka::Config.new("bootstrap.servers" => broker.address).admin
     admin.delete_group(name).wait(max_wait_timeout: 15)

@@ -123,6 +123,22 @@ class KafkaScenario < Scenario
     name
   end
 
+  # Deletes the topic and creates it again, with a partition.
+  def recreate(topic)
+    require "rdkafka"
+    admin = Rdkafka::Config.new("bootstrap.servers" => broker.address).admin
+    admin.delete_topic(topic).wait(max_wait_timeout: 15)
+    begin
+      admin.create_topic(topic, 1, 1).wait(max_wait_timeout: 15)
+    rescue Rdkafka::RdkafkaError => e
+      raise unless e.code == :topic_already_exists # the deletion isn't complete
+
+      retry
+    end
+  ensure
+    admin&.close
+  end
+
   def feed(topic, items) = seed(topic) { |seeder| seeder.publish(items) }
 
   # Returns the partitions of each node, as [topic, partition], from its last kafka_rebalance event.

@@ -170,8 +170,8 @@ module Skep
 
         def wait
           timers = [@broker_outage, *@offset_committer, @fetch_errors, @leave_policy, *@fetch_wait,
-                    *@transaction_commits, *@stall_monitor]
-          ios = [@consumer.control, @topic_recreation, *timers].filter_map(&:io)
+                    *@transaction_commits, *@stall_monitor, @topic_recreation]
+          ios = [@consumer.control, *timers].filter_map(&:io)
           seconds = [poll_interval, @lease.limit / 2, *timers.filter_map(&:seconds_left)].min
           readable, = IO.select([@wake, *ios], nil, nil, seconds)
           readable || []
@@ -183,14 +183,33 @@ module Skep
           @offset_committer&.look(@scheduler)
           @stall_monitor&.look(outage: @broker_outage.suspected?)
           leave_early if @leave_policy.due?
-          query_topic_ids if @transaction_commits&.look
+          query_topic_ids if @transaction_commits&.look || @topic_recreation.due?
           readable.include?(@broker_outage.io) ? end_outage : @broker_outage.report_when_certain
           if readable.include?(@transaction_commits&.io)
             @rebalance_listener.acknowledge(@transaction_commits.entries)
           end
           return unless readable.include?(@topic_recreation.io)
 
-          @rebalance_listener.topics_recreated(@topic_recreation.recreated)
+          topics_recreated(@topic_recreation.recreated)
+        end
+
+        # librdkafka (2.16, too) ignores metadata whose leader epoch is lower than the one it knows,
+        # also that of a new topic, which begins with 0. Then only a new client can read it.
+        def topics_recreated(topics)
+          keys = @scheduler.keys.select { |topic, _| topics.include?(topic) }
+          return if keys.empty?
+          return @rebalance_listener.topics_recreated(keys) unless epoch_outdated?(keys)
+
+          @rebalance_listener.give_up_recreated(keys)
+          raise ClientOutdated.new(topics:)
+        end
+
+        # Without statistics, which come each half a minute, the epochs aren't known.
+        def epoch_outdated?(keys)
+          keys.any? do |key|
+            epoch = @statistics&.partition(*key)&.fetch("leader_epoch", nil)
+            epoch.nil? || epoch.positive?
+          end
         end
 
         # Without any event the queue is polled often enough to stay a member.
@@ -220,7 +239,7 @@ module Skep
         end
 
         def statistics(statistics)
-          @metrics.statistics = statistics
+          @statistics = @metrics.statistics = statistics
           @stall_monitor&.statistics = statistics
         end
 
@@ -314,30 +333,39 @@ module Skep
       #   topic_recreation.query(["orders"])  # at an assignment and after commits; doesn't wait
       #   topic_recreation.forget_all_but(["orders"])   # the topics of all assigned partitions
       #   topic_recreation.io                  # readable when there is an answer
+      #   topic_recreation.seconds_left; topic_recreation.due?   # for the next query
       #   topic_recreation.recreated           # => ["orders"]
       #   topic_recreation.close
       #
       # It asks after commits because there is no other sign: the partitions of a topic that is
-      # created again at once stay assigned, and no request fails. A node that reads nothing commits
-      # nothing, and needs no answer. TransactionCommits notices the commits of transactions.
+      # created again at once stay assigned, and no request fails. TransactionCommits notices the
+      # commits of transactions. It asks every 5 s, too: a node that can't read the new topic
+      # commits nothing.
       #
       # A new id counts once two answers have it. The zero id is no id: librdkafka reports it for a
       # broker before Kafka 2.8, also in a cluster that is being upgraded.
       class TopicRecreation
         ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
-        private_constant :ZERO
+        INTERVAL = 5.0 # seconds
+        private_constant :ZERO, :INTERVAL
 
         def initialize(consumer)
           @consumer = consumer
+          @due = OS.now + INTERVAL
           @answers = consumer.queue
           @ids = {}
           @unconfirmed = {}
         end
 
         def io = @answers.io
+        def seconds_left = ([@due - OS.now, 0].max unless @querying)
+        def due? = !@querying && OS.now >= @due
 
         def query(topics)
-          return if @querying || topics.empty?
+          return if @querying
+
+          @due = OS.now + INTERVAL
+          return if topics.empty?
 
           Librdkafka::AdminRequests.describe_topics(
             @consumer, @answers, topics, Librdkafka::AdminRequests::NO_TIMEOUT

@@ -7,8 +7,8 @@
 #   GroupMember.run(options, node, handler)
 #
 # If another member takes its group.instance.id (InstanceIdTaken), it joins again without an id. If
-# a partition is stalled and only a new client may help (ClientStalled), it joins again with a new
-# client.
+# a partition is stalled and only a new client may help (ClientStalled), or can read a topic that
+# was created again (ClientOutdated), it joins again with a new client.
 #
 # With one thread the handler runs on the calling thread. With more it runs on worker threads, each
 # with a work item of its own. The event loop polls librdkafka beside them.
@@ -91,9 +91,9 @@ module Skep
           @report.event(:kafka_member_fenced, level: :warn, group: @options.group, name: e.name,
                                               error: e.message)
           :configured
-        rescue ClientStalled => e
+        rescue ClientStalled, ClientOutdated => e
           # A client that doesn't close would keep its connections, and perhaps its partitions.
-          raise NodeStalled.new(what: e.what, seconds: e.seconds) unless @left
+          raise e.for_node unless @left
 
           @report.event(:kafka_client_replaced, level: :warn, group: @options.group,
                                                 error: e.message)

@@ -9,7 +9,8 @@
 #   listener.partitions_released(list)   # the last revocation of a consumer that closes
 #   listener.partitions_lost             # all of them: librdkafka had a fatal error
 #   listener.abandon                     # all of them, before the node leaves with work in progress
-#   listener.topics_recreated(topics)
+#   listener.topics_recreated(keys)      # their topics were deleted and created again
+#   listener.give_up_recreated(keys)     # the same, if another client has to read them
 #   listener.commit                      # what is done, as soon as a coordinator answers
 #   listener.try_commit                  # what is done, once; => an error code
 #   listener.report_commit(code)         # reports a commit that failed
@@ -108,10 +109,7 @@ module Skep
         def close = @callbacks&.close
 
         # The old topic's offsets mean nothing in the new topic, which has no committed ones yet.
-        def topics_recreated(topics)
-          keys = @scheduler.keys.select { |topic, _| topics.include?(topic) }
-          return if keys.empty?
-
+        def topics_recreated(keys)
           revoke(keys)
           @metrics.begin_again(keys)
           place = @options.settings.reset_place
@@ -121,6 +119,16 @@ module Skep
             add_partition(new)
           end
           report_recreated(keys, RECREATED, RESET)
+        end
+
+        # Commits where the new topics are to be read from, and reads no more of them.
+        def give_up_recreated(keys)
+          revoke(keys)
+          @metrics.begin_again(keys)
+          report_recreated(keys, RECREATED, RESET)
+          starts = @consumer.starts(keys, COMMIT_SECONDS).to_h.map { |key, offset| [*key, offset] }
+          starts.each { |entry| @consumer.store(*entry) } # or librdkafka commits the old offset
+          report_commit(@consumer.commit(starts, COMMIT_SECONDS))
         end
 
         # Returns what to commit as the last offsets of an assignment. If the group has no offset of

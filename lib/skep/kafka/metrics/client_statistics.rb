@@ -24,7 +24,7 @@ module Skep
         JOINED = "steady"
         BROKER = %w[nodeid source state outbuf_cnt waitresp_cnt disconnects req_timeouts
                     rtt].freeze
-        PARTITION = %w[leader fetch_state next_offset fetchq_cnt fetchq_size].freeze
+        PARTITION = %w[leader leader_epoch fetch_state next_offset fetchq_cnt fetchq_size].freeze
         private_constant :COORDINATOR, :UP, :UNUSED, :JOINED, :BROKER, :PARTITION
 
         attr_reader :join_state
