@@ -10,6 +10,7 @@
 
 require "test_helper"
 require "etc"
+require "support/suite/minitest_names"
 require "support/suite/durations"
 require "support/suite/plan"
 require "support/suite/pool"
@@ -27,8 +28,8 @@ module TestSuite
 
   # Runs Minitest's loop in a pool of workers, if more than one process is to run the tests.
   module Run
-    def __run(reporter, options)
-      TestSuite.run(reporter, options) { super }
+    define_method(LOOP) do |reporter, options|
+      TestSuite.run(reporter, options) { super(reporter, options) }
     end
   end
 

@@ -16,8 +16,10 @@ module TestSuite
 
     # Collects what Minitest would run, with its filters applied and in its order.
     module Collect
-      def run_one_method(test_class, name, reporter)
-        collected = Thread.current[:collected_tests] or return super
+      define_method(ONE_TEST) do |test_class, name, reporter|
+        collected = Thread.current[:collected_tests]
+        next super(test_class, name, reporter) unless collected
+
         collected << [test_class, name.to_s]
       end
     end

@@ -19,6 +19,7 @@ at_exit do
 end
 
 require "test_helper"
+require "support/suite/minitest_names"
 require "support/suite/wire"
 
 module TestSuite
@@ -26,7 +27,7 @@ module TestSuite
   class Worker < Minitest::AbstractReporter
     # In place of Minitest's loop over all tests.
     module Run
-      def __run(reporter, _options) = reporter.reporters.first.run(reporter)
+      define_method(LOOP) { |reporter, _options| reporter.reporters.first.run(reporter) }
     end
 
     def initialize(commands, results)
@@ -54,7 +55,7 @@ module TestSuite
       require File.expand_path(unit["path"])
       test_class = Object.const_get(unit["class_name"])
       srand(Minitest.seed)
-      unit["tests"].each { |name| test_class.run_one_method(test_class, name, reporter) }
+      unit["tests"].each { |name| test_class.public_send(ONE_TEST, test_class, name, reporter) }
     end
 
     # Exits in a child that a test forked and that has returned to this code.
