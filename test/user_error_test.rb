@@ -25,16 +25,16 @@ class UserErrorTest < Skep::TestCase
   end
 
   test "doesn't match a deadlock that Ruby finds" do
-    pid, reader = in_child do |writer|
-      Thread::Queue.new.pop # this process has no other thread
-    rescue USER_ERROR
-      writer.write("matched")
-    rescue Exception => e # rubocop:disable Lint/RescueException -- Ruby's own
-      writer.write(e.class.name)
-    end
-    found = reader.read
-    Process.wait(pid)
-
-    assert_equal "fatal", found
+    output, = run_program(<<~RUBY, gems: false)
+      require "skep/user_error"
+      begin
+        Thread::Queue.new.pop # this process has no other thread
+      rescue Skep.const_get(:UserError)
+        puts "matched"
+      rescue Exception => e
+        puts e.class.name
+      end
+    RUBY
+    assert_equal "fatal\n", output
   end
 end
