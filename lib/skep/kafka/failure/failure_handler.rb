@@ -318,9 +318,9 @@ module Skep
       #   failures.add(41, OS.now)   # the handler raised at offset 41; nil: it isn't known where
       #   failures.count             # => 1, failures of the batch
       #   failures.number            # => 1, failures in a row of that message
-      #   failures.own_failures      # => 0, failures after others of the partition had succeeded
+      #   failures.own_failures      # => 0, failures after other messages had succeeded
       #   failures.since             # => when it failed first, in monotonic seconds
-      #   failures.outage_since      # => since when nothing of the partition has succeeded
+      #   failures.outage_since      # => since when no other message has succeeded, if that counts
       #
       # A batch of many messages may fail at another message each time: `count` decides when its
       # messages are tried one by one. Events report `number`, and the backoff depends on it.
