@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Among 10,000 good messages one crashes every node that processes it. Its handler causes a
-# segfault, hangs in C, exceeds skep's or the kernel's memory limit, raises an exception that skep
-# doesn't rescue, or exits. After three crashes in which it was alone in flight, the message becomes
+# segfault, hangs in C, exceeds skep's or the kernel's memory limit, raises an exception that ends
+# a process, or exits. After three crashes in which it was alone in flight, the message becomes
 # a dead letter, once. All other messages are handled, and no node waits in a crash loop, even with
 # two such messages in a row. (KINDS=segfault,hang,… for some of the cases.)
 require_relative "scenario"
@@ -23,7 +23,8 @@ KINDS = {
                 end: /\ASIGKILL, memory_limit\z/ },
   "oom" => { code: "2.times { eat }", group: 300 << 20, end: /\ASIGKILL, oom\z/ },
   "exit" => { code: "exit!(7)", end: /\Aexit status 7\z/ },
-  "exception" => { code: "def self.deeper = deeper; deeper", end: /\Aexit status 1\z/ }
+  "exception" => { code: "raise NoMemoryError, 'failed to allocate memory'",
+                   end: /\Aexit status 1\z/ }
 }.freeze
 HANDLERS = {
   one_by_one: <<~RUBY,
