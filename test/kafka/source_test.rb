@@ -269,6 +269,23 @@ class KafkaSourceTest < KafkaCase
     assert_equal [3], (failed.map { |facts| facts[:hint] }.compact.tally.values)
   end
 
+  test "reports each error at a marked message: nothing follows it" do
+    broker(orders: 1)
+    feed("orders", [["k", "bad", 0], ["k", "bad", 0]])
+    events = play do |batch, node|
+      batch.each do |message|
+        node.stop! if message.offset == 1
+        batch.mark(message)
+        raise IOError, "after the mark"
+      end
+    end
+    failed = named(events, "handler_failed")
+
+    assert_equal([[0, :error, nil], [1, :error, nil]],
+                 failed.map { |facts| facts.values_at(:offset, :level, :retry_in) })
+    assert_equal 2, named(events, "on_error").size
+  end
+
   test "dead-letters a message with all values of a repeated header" do
     broker(orders: 1, dead: 1)
     feed("orders", [["k", "bad", 0]], headers: { "a" => %w[1 2 3], "b" => nil })

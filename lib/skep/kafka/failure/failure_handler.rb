@@ -175,14 +175,15 @@ module Skep
         # may have failed.
         def failed_after_mark(item, batch, error, offset, rest:)
           place = place(batch, offset)
-          if offset || !rest
-            report_failure(batch, error, 0, **place, hint: MARKED)
+          final = !offset.nil? || !rest
+          if final
+            report_failure(batch, error, nil, **place, hint: MARKED)
           else
             seconds = @backoff.seconds(1)
             item.back_off(seconds)
             report_failure(batch, error, seconds.round(3), hint: SOME_MARKED)
           end
-          tell_hooks(error, { **place, attempt: 0 })
+          tell_hooks(error, { **place, attempt: 0 }, final:)
         end
 
         # Returns true if the batch isn't tried as a whole again, but split, dead-lettered or
