@@ -125,9 +125,10 @@ module Skep
           node_table.nodes.each { |node| node.quiet unless node.helper? }
         end
 
-        # Nodes take new work again.
+        # Nodes take new work again. Those whose work ended by quiet are started (Restarter).
         def end_quiet
           node_table.nodes.each { |node| node.end_quiet unless node.helper? }
+          slots.each { |slot| start_now(slot) }
         end
 
         def backtraces = node_table.nodes.each { |node| node.channel.post("backtraces") }

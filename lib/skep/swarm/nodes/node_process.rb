@@ -175,6 +175,13 @@ module Skep
           @channel.post("resume")
         end
 
+        # Returns true if the swarm has asked it to take nothing new.
+        def quiet? = @quiet ? true : false
+
+        # Returns true if it has ended well because it was quiet: its work is a loop until
+        # `node.wait` returns true. That is no crash, and its slot needs no node until `resume`.
+        def ended_by_quiet? = quiet? && reason.nil? && exit_status&.clean? ? true : false
+
         # all: the whole swarm stops.
         def stop(all: false)
           change(:stop)

@@ -18,7 +18,10 @@ module Skep
         # so it restarts without limit.
         REFUSED_RETRY = 1.0
         HELPER_RETRY = 0.1
-        private_constant :REFUSED_RETRY, :HELPER_RETRY
+        # A node that ended by quiet is started by `resume` (NodePool#end_quiet). If it is started
+        # before that, it ends again.
+        QUIET_RETRY = 3600.0
+        private_constant :REFUSED_RETRY, :HELPER_RETRY, :QUIET_RETRY
 
         attr_reader :policy
 
@@ -39,6 +42,7 @@ module Skep
           return restart_beside_the_work(slot, node) if slot.helper? || slot.spare?
           return postpone(slot, node, delay(slot, REFUSED_RETRY)) if refused?(node)
           return @boots.later(slot, delay(slot, 0.0)) unless node.exit_status # it is a mold now
+          return @boots.later(slot, QUIET_RETRY) if waits_for_resume?(node)
 
           case (decision = @policy.decide(exited(slot), OS.now))
           when :done then done(slot, node)
@@ -80,10 +84,12 @@ module Skep
 
         # Returns true if the slot restarts at once whatever the exit status of this node.
         def restarts_anyway?(slot, node)
-          slot.running? && slot.node == node && node.ready? && node.reason.nil? &&
+          slot.running? && slot.node == node && node.ready? && node.reason.nil? && !node.quiet? &&
             @config.restart == :always && @config.never_restart_on.nil? &&
             @policy.at_once?(slot.deaths.times("work"), OS.now)
         end
+
+        def waits_for_resume?(node) = node.ended_by_quiet? && @config.restart == :always
 
         def refused?(node) = node.refused? && @config.restart != :never
 

@@ -151,7 +151,7 @@ module Skep
 
           @causes.ended(node, exit)
           remember(node, exit) if exit
-          died(cause(node), now, within) unless node.retired?
+          died(cause(node), now, within) unless node.retired? || node.ended_by_quiet?
           @node = nil
           @successor ? promote : free
         end
