@@ -66,6 +66,8 @@ class KafkaCommandTest < Skep::TestCase
       %w[dead d bury] => /unknown action: bury: use one of/,
       %w[dead d --brokers b:1 --limit 0] => /--limit must be more than 0 .got 0./,
       %w[dead d replay --rate -1] => /--rate must be more than 0 .got -1./,
+      %w[dead d show --letter 12 --brokers b:1] => %r{a place in d, such as d/0/12 .got 12.},
+      %w[dead d replay --letter e/0/1 --brokers b:1] => %r{--letter .* in d, .*got e/0/1},
       %w[dead d purge --brokers b:1] => /purge deletes messages for good: repeat it with --yes/,
       %w[dead d replay --unknown --brokers b:1] => /--unknown: only for purge, not for replay/,
       %w[dead d] => /which cluster\?/, %w[topics] => /unknown command: kafka topics/,

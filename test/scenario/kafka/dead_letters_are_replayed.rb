@@ -39,6 +39,8 @@ class Replays < KafkaScenario
     end
     shown = dead("show", "--error", "bad", "--limit", "2", "--json").map { |one| one["payload"] }
     must("show two bad messages, not #{shown}") { shown == %w[bad bad] }
+    none = Open3.capture2(*command("show", "--letter", "dead/0/999999")).first
+    must("say that there is no such letter, not #{none}") { none == "no dead letters\n" }
     preview = dead("replay", "--error", "down", "--dry-run", "--json")
     must("count what a replay would write, not #{preview}") do
       preview.first.values_at("replayed", "kept") == [COUNT - BAD, BAD]

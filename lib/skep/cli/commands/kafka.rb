@@ -107,6 +107,7 @@ module Skep
                       "skep kafka dead orders.dead purge --from orders --yes"].freeze
           ACTIONS = %w[list show replay purge].freeze
           HEAD = %w[messages from error oldest newest example].freeze
+          NONE = "no dead letters"
           SHOWN = 10
           EXAMPLE, PAYLOAD = 60, 500 # characters
           RESULTS = { replayed: "replayed", deleted: "deleted", kept: "kept",
@@ -114,7 +115,7 @@ module Skep
                       held: "kept, since it was replayed --max-replays times",
                       unknown: "kept, since where it came from is gone or unknown: --to" }.freeze
           NO_LETTER = "kept, since it is no dead letter of skep: --unknown deletes it, too"
-          private_constant :ACTIONS, :HEAD, :SHOWN, :EXAMPLE, :PAYLOAD, :RESULTS, :NO_LETTER
+          private_constant :ACTIONS, :HEAD, :NONE, :SHOWN, :EXAMPLE, :PAYLOAD, :RESULTS, :NO_LETTER
 
           private
 
@@ -196,8 +197,18 @@ module Skep
 
               raise UsageError, "#{name} must be more than 0 (got #{format("%g", value)})"
             end
+            check_letter(topic)
             check_replay(topic, action)
             check_purge(action)
+          end
+
+          # A place that no message can have would be one that isn't found.
+          def check_letter(topic)
+            place = filter[:letter] or return
+            return if place.match?(%r{\A#{Regexp.escape(topic)}/\d+/\d+\z})
+
+            raise UsageError, "--letter must be a place in #{topic}, such as #{topic}/0/12 " \
+                              "(got #{place})"
           end
 
           def check_purge(action)
@@ -222,26 +233,30 @@ module Skep
           def carry_out(action, letters)
             case action
             when "list" then list(letters)
-            when "show" then shown(letters).each { |letter| show(letter) }
+            when "show" then show_all(letters.each(**filter).first(options[:limit] || SHOWN))
             when "replay" then result(letters.replay(**filter, **replay, **bounds))
             when "purge" then result(letters.purge(**filter, **options.slice(:unknown), **bounds))
             end
           end
-
-          def shown(letters) = letters.each(**filter).first(options[:limit] || SHOWN)
 
           def bounds = options.slice(:limit, :dry_run)
 
           def list(letters)
             groups = letters.groups(**filter)
             return groups.each { |group| out.puts(JSON.generate(group)) } if options[:json]
-            return out.puts("no dead letters") if groups.empty?
+            return out.puts(NONE) if groups.empty?
 
             rows = groups.map do |group|
               [group[:count], group[:topic], group[:error], *group.values_at(:oldest, :newest)
                 .map { |time| time&.strftime("%F %T") }, cut(group[:example], EXAMPLE)]
             end
             out.puts(UI::TextTable.new(HEAD, rows))
+          end
+
+          def show_all(letters)
+            return out.puts(NONE) if letters.empty? && !options[:json]
+
+            letters.each { |letter| show(letter) }
           end
 
           def show(letter)
