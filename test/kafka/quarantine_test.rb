@@ -121,6 +121,21 @@ class KafkaQuarantineTest < KafkaCase
     assert_equal({ 40 => 1, 41 => 1, 42 => 1 }, alone)
   end
 
+  # Otherwise nothing would be done before the node hangs again, and no hang would count.
+  test "what is no suspect goes before messages at which nodes hung" do
+    broker(orders: 6)
+    feed("orders", (0...6).map { |n| ["k", n.to_s, n] })
+    order = []
+    suspects = [0, 1, 2, 4, 5].map { |n| suspect("orders/#{n}/0-0", ends: ["SIGKILL, hung"]) }
+    play({ threads: 1 }, suspects:) do |batch, node|
+      order.concat(batch.payloads)
+      node.stop! if order.size == 6
+    end
+
+    assert_equal "3", order.first
+    assert_equal %w[0 1 2 3 4 5], order.sort
+  end
+
   test "keeps the in-flight report after a fatal exception, and starts nothing else" do
     broker(orders: 1)
     feed("orders", %w[a bad c].map { |payload| [payload, payload] })

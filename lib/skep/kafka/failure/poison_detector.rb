@@ -63,6 +63,11 @@ module Skep
 
         def poison?(batch) = any? && crashes(batch) >= CRASHES
 
+        # Returns true if the batch's one message was in progress in a node that hung.
+        def hung?(batch)
+          about(batch).any? { |one| one.suspect.ends.any? { |cause| cause.include?("hung") } }
+        end
+
         # Returns how many nodes crashed while they processed this message and nothing else.
         def crashes(batch) = suspected_alone(batch).sum { |one| one.suspect.alone }
 

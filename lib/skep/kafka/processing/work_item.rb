@@ -22,6 +22,7 @@ module Skep
         attr_reader :end_offset # the next offset that may have a message, after its own
         attr_accessor :marked # the offset up to which the batch is done
         attr_accessor :retry_at # monotonic seconds
+        attr_accessor :waited_for_others # true: a suspect that has let other items go first
         attr_accessor :poison_reported_offset # of the last message that was reported
         attr_reader :awaiting
 

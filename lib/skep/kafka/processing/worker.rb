@@ -20,7 +20,8 @@ module Skep
         # What a topic's options say of its messages; of each topic its own, if these have any.
         Topic = Struct.new(:filter, :key_extractor, :deserializer, :failure_handler,
                            keyword_init: true)
-        private_constant :ISOLATED, :Topic
+        OTHERS_FIRST = 3.0 # seconds that others have before a message at which a node hung
+        private_constant :ISOLATED, :OTHERS_FIRST, :Topic
 
         # thread: the worker's place on the node's status page; 0 for the node's main thread. The
         # others: see Consumer::GroupMember.build.
@@ -122,12 +123,22 @@ module Skep
           isolate_suspects(item) if item.batch.size > 1
           return topic_of(item).failure_handler.poison(item) if @poison.poison?(item.batch)
           return process(item) unless @poison.alone?(item.batch)
+          return if others_first?(item)
 
           @lock.synchronize(exclusive: true) do
             @completion.commit # if this message crashes the node, no other is delivered again
             try(item)
             @completion.commit # if the node crashes from here on, this message isn't the cause
           end
+        end
+
+        # A hang counts against its message only if something else was done (CrashAttribution), and
+        # what is suspected lets nothing run beside it: so others of this node go first, once.
+        def others_first?(item)
+          return false if item.waited_for_others || !@poison.hung?(item.batch)
+
+          item.back_off(OTHERS_FIRST)
+          item.waited_for_others = true
         end
 
         # An exception that ends the node leaves the batch on the status page.
