@@ -116,10 +116,11 @@ module Skep
 
         private
 
-        # Takes at most half of the time that a stopping node has left: a broker may have gone since
-        # the last commit, and what follows needs time as well.
+        # Takes at most half of the time that a stopping node has left, but a second at least: a
+        # broker may have gone since the last commit, and what follows needs time as well.
         def leave_group
-          deadline = OS.now + [LEAVE_SECONDS, *@node.time_left&./(2)].min
+          seconds = @node.time_left&./(2) || LEAVE_SECONDS
+          deadline = OS.now + seconds.clamp(1.0, LEAVE_SECONDS)
           if @consumer.static_member? && !@leave_policy.keeps_place?
             return false unless leave_for_good(deadline - OS.now)
           end
