@@ -49,6 +49,7 @@ module Skep
           @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
           @fetch_wait = consumer.fetch_wait
           @broker_outage = BrokerOutage.new(settings: options.settings, consumer:, report:)
+          @outage_probe = OutageProbe.for(options, report)
           @topic_recreation = TopicRecreation.new(consumer)
           @transaction_commits = TransactionCommits.for(options, consumer, scheduler)
           @offset_committer = scheduler.offset_committer
@@ -78,7 +79,8 @@ module Skep
           @stopped = true
           @wake.close
           [@broker_outage, @topic_recreation, @fetch_errors, @leave_policy,
-           *@transaction_commits, *@stall_monitor, @rebalance_listener].each(&:close)
+           *@transaction_commits, *@stall_monitor, *@outage_probe, @rebalance_listener]
+            .each(&:close)
         end
 
         # Before `stop`, where the whole swarm stops: commits what is done and waits a moment for
@@ -171,7 +173,7 @@ module Skep
 
         def wait
           timers = [@broker_outage, *@offset_committer, @fetch_errors, @leave_policy, *@fetch_wait,
-                    *@transaction_commits, *@stall_monitor, @topic_recreation]
+                    *@transaction_commits, *@stall_monitor, *@outage_probe, @topic_recreation]
           ios = [@consumer.control, *timers].filter_map(&:io)
           seconds = [poll_interval, @lease.limit / 2, *timers.filter_map(&:seconds_left)].min
           readable, = IO.select([@wake, *ios], nil, nil, seconds)
@@ -183,6 +185,7 @@ module Skep
           @fetch_wait&.look
           @offset_committer&.look(@scheduler)
           @stall_monitor&.look(outage: @broker_outage.suspected?)
+          @outage_probe&.look(outage: @broker_outage.suspected?)
           leave_early if @leave_policy.due?
           query_topic_ids if @transaction_commits&.look || @topic_recreation.due?
           readable.include?(@broker_outage.io) ? end_outage : @broker_outage.report_when_certain
