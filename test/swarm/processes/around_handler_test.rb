@@ -37,6 +37,7 @@ class AroundHandlerTest < Skep::TestCase
 
   test "a subscriber of handler.skep gets the batch's place, and the exception" do
     begin
+      require "active_support" # its parts need it since 8.1
       require "active_support/notifications"
     rescue LoadError
       missing("the gem activesupport")
