@@ -148,10 +148,11 @@ module Skep
 
         # When the last success of the partition's handler in this process began, in whatever
         # partition; nil if there is none, or if it doesn't count (Failure::OutageEvidence).
-        def success_elsewhere(partition)
+        # offset: of the message that is tried.
+        def success_elsewhere(partition, offset)
           @lock.synchronize do
             same = @assignment.assigned.count { |one| one.options.equal?(partition.options) }
-            evidence(partition).success(partition, same)
+            evidence(partition).success(partition, offset, same, OS.now)
           end
         end
 

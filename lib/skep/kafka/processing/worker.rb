@@ -296,7 +296,9 @@ module Skep
 
         def begin_try(item)
           partition = item.partition
-          item.begin_try(partition.last_success) { @scheduler.success_elsewhere(partition) }
+          item.begin_try(partition.last_success) do
+            @scheduler.success_elsewhere(partition, item.batch.first_offset)
+          end
           @began = OS.now
           @outputs.begin_batch
         end
