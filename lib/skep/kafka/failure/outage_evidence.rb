@@ -51,6 +51,7 @@ module Skep
 
         # The partition is revoked.
         def forget(partition)
+          @probe = nil if @probe&.first.equal?(partition)
           @failing.delete(partition)
         end
 
