@@ -24,7 +24,8 @@ class CompletionsTest < Skep::TestCase
   FISH = <<~'FISH'
     source $argv[1]
     while read line
-      echo (complete -C $line | string replace -r '\t.*' '' | sort)
+      set -l word (string split ' ' -- $line)[-1] # fish 4 also proposes what merely contains its letters
+      echo (complete -C $line | string replace -r '\t.*' '' | string match -- "$word*" | sort)
     end
   FISH
   private_constant :CASES, :FOLDER, :BASH, :FISH
