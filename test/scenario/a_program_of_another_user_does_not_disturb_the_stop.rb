@@ -13,13 +13,12 @@ C
 Scenario.play do
   skip "it needs root" unless Process.uid.zero?
 
-  File.chmod(0o711, directory)
   File.write("#{directory}/program.c", PROGRAM)
   program = "#{directory}/program"
   built = system("cc", "-o", program, "#{directory}/program.c")
   built or missing "a C compiler"
   File.chmod(0o4755, program)
-  swarm = run_swarm(<<~RUBY, before: <<~BEFORE)
+  swarm = run_swarm(<<~RUBY, skep: public_skep, before: <<~BEFORE)
     Skep.swarm "left", nodes: 1 do |swarm|
       swarm.work do |node|
         pid = Process.spawn("#{program}", pgroup: true)
