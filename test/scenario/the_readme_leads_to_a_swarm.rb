@@ -10,7 +10,8 @@ require_relative "support/page"
 
 README = Page.new("#{NewUser::ROOT}/README.md")
 TUTORIAL = Page.new("#{NewUser::ROOT}/docs/getting_started.md")
-INSTALLS, COMMANDS = README.commands.partition { |command| command.start_with?("gem ") }
+CLONE = /\A(?:git|bin)\b/ # .ci/fresh runs these
+INSTALLS, COMMANDS = README.commands.grep_v(CLONE).partition { |one| one.start_with?("gem ") }
 
 def ready(typist) = typist.type("skep status").scan(/^ +\d+ +(\d+) +\d+ +ready /).flatten
 

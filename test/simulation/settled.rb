@@ -41,7 +41,7 @@ module Simulation
 
     # working: the state of a node with work, which is quiet as long as the swarm is.
     def steady?(slot, working)
-      return done?(slot) unless slot.node
+      return done?(slot) || waits_for_resume?(slot, working) unless slot.node
 
       process = @kernel.processes[Adapter.pids(slot).first]
       state = { true => :spare, false => slot.helper? ? :ready : working }.fetch(slot.spare?)
@@ -53,6 +53,11 @@ module Simulation
       return false if slot.helper? || Adapter.status(slot) != :dead
 
       options["restart"] != "always" || options["never_restart_on"]
+    end
+
+    # Its node ended while it was quiet.
+    def waits_for_resume?(slot, working)
+      working == :quiet && !slot.helper? && !slot.spare? && Adapter.status(slot) == :waiting
     end
 
     # A mold whose nodes could not be replaced stays beside the current one.

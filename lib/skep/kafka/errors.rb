@@ -237,6 +237,7 @@ module Skep
               "created again. The node continues with a new Kafka client.")
       end
 
+      # Returns the error of a node whose old client can't be closed.
       def for_node = self
     end
 

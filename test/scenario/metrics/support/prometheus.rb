@@ -43,7 +43,10 @@ class Prometheus
     def unpack
       FileUtils.mkdir_p(UNPACKED)
       get = "apt-get -q download prometheus"
-      system("(#{get} || { apt-get -q update && #{get}; }) && dpkg -x prometheus_*.deb .",
+      # From Debian 13 on promtool is a package of its own.
+      system("(#{get} || { apt-get -q update && #{get}; }) && " \
+             "{ apt-get -q download promtool || :; } && " \
+             "for package in *.deb; do dpkg -x $package . || exit; done",
              chdir: UNPACKED, out: File::NULL, err: File::NULL)
     end
   end
