@@ -3,7 +3,7 @@
 module Skep
   # Matches the exceptions of a user's code that count as its failures, in a `rescue`: all but those
   # that are to end the process. So a SystemStackError, or a library's class of exceptions that is
-  # no StandardError, fails a batch or a hook like any other error.
+  # not a StandardError, fails a batch or a hook like any other error.
   #
   #   rescue UserError => e
   #

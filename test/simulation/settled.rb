@@ -55,9 +55,10 @@ module Simulation
       options["restart"] != "always" || options["never_restart_on"]
     end
 
-    # Its node ended while it was quiet.
+    # Its node ended by itself, and well, while it was quiet.
     def waits_for_resume?(slot, working)
-      working == :quiet && !slot.helper? && !slot.spare? && Adapter.status(slot) == :waiting
+      working == :quiet && !slot.helper? && !slot.spare? && slot.clean? &&
+        Adapter.status(slot) == :waiting
     end
 
     # A mold whose nodes could not be replaced stays beside the current one.
