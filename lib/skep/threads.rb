@@ -19,10 +19,8 @@ module Skep
 end
 
 require "skep/threads/inbox"
-require "skep/threads/inbox/buffer"
 require "skep/threads/background"
 require "skep/threads/background/worker"
-require "skep/threads/background/restart_in_child"
 require "skep/threads/background/registry"
 require "skep/threads/background/errors"
 require "skep/threads/pool"

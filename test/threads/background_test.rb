@@ -195,6 +195,11 @@ class BackgroundTest < Skep::TestCase
     assert_raises(ArgumentError) { Background.new("idle") }
   end
 
+  test "needs a known restart:" do
+    error = assert_raises(ArgumentError) { Background.new("odd", restart: :soon) { nil } }
+    assert_equal "restart: is one of [:lazy, :eager, :never], not :soon", error.message
+  end
+
   test "inspect fits a line" do
     worker = doer
     assert_equal "#<Skep::Threads::Background skep.doer alive, 0 in its inbox>", worker.inspect

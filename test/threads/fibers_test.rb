@@ -43,13 +43,6 @@ class ThreadsFibersTest < Skep::TestCase
     assert_equal [[:late, :over]], @events.drop(2)
   end
 
-  test "a fiber waits for room" do
-    narrow = Threads::Inbox.new(limit: 1)
-    _, popped = FiberLoop.run(-> { 3.times { |n| narrow.push(n) } },
-                              -> { Array.new(3) { narrow.pop } })
-    assert_equal [0, 1, 2], popped
-  end
-
   test "close wakes all fibers" do
     assert_equal [nil, nil], FiberLoop.run(-> { @inbox.pop }, -> { @inbox.pop },
                                            -> { @inbox.close }).first(2)

@@ -9,43 +9,14 @@ module Skep
     #   inbox.pop(timeout: 0.5)    # => the oldest item; nil at the deadline, or closed and empty
     #   inbox.each { |item| … }    # until it is closed and empty
     #   inbox.close                # accepts no more items; those in it can still be popped
-    #   Inbox.new(limit: 1_000, full: :drop_oldest)   # what to do if it is full: see Options
     #
     # In a forked child it is empty, whatever the parent's threads were doing: the parent processes
-    # the items. `inherit:` changes that. A closed inbox is closed in the child, too. Any number of
-    # threads, and of fibers with a scheduler, may push and pop. A trap handler can't: it takes a
-    # lock.
+    # the items. Only after Process.daemon, which ends the parent, the child has them. A closed
+    # inbox is closed in the child, too. Any number of threads, and of fibers with a scheduler, may
+    # push and pop. A trap handler can't: it takes a lock.
+    #
+    # Queue#pop has no timeout on Ruby 3.1, hence the condition variables.
     class Inbox
-      # What an inbox does if it is full, and at a fork.
-      #
-      #   Options.new(limit: 1_000, full: :block, inherit: :parent)
-      #
-      # limit    the most items; nil: no limit
-      # full     :block        a push waits for room, up to its timeout
-      #          :drop_oldest  a push drops the oldest item, and counts it
-      #          :raise        a push raises Inbox::Full at once
-      # inherit  :parent       at a fork the parent keeps the items and the child has none; after
-      #                        Process.daemon, which ends the parent, the child has them
-      #          :items        both have the items, and each processes them
-      #          :none         the child has none, also after Process.daemon
-      Options = Struct.new(:limit, :full, :inherit, keyword_init: true) do
-        def initialize(limit:, full:, inherit:)
-          limit.nil? || (limit.is_a?(Integer) && limit.positive?) or
-            raise ArgumentError, "limit: is a positive Integer or nil, not #{limit.inspect}"
-
-          Options.check(:full, full, %i[block drop_oldest raise])
-          Options.check(:inherit, inherit, %i[parent items none])
-          super
-        end
-
-        # Raises ArgumentError for an unknown value.
-        def self.check(name, value, known)
-          known.include?(value) or
-            raise ArgumentError, "#{name}: is one of #{known.inspect}, not #{value.inspect}"
-        end
-      end
-      private_constant :Options
-
       # Raised by a push after close.
       class Closed < Skep::Error
         def initialize(what = "the inbox")
@@ -53,42 +24,36 @@ module Skep
         end
       end
 
-      # Raised by a push to a full inbox: at once, or at its deadline.
-      class Full < Skep::Error
-        def initialize(what, limit)
-          super("#{what} is full, at #{limit}: push later, or give it a higher limit")
-        end
-      end
-
       # Of all inboxes, held briefly. Ruby unlocks it in a forked child.
       FORK_LOCK = Mutex.new
-      NIL = "nil can't be pushed: popped, it means an empty inbox"
-      private_constant :FORK_LOCK, :NIL
+      private_constant :FORK_LOCK
 
-      # See Options. Raises ArgumentError for other values.
-      def initialize(limit: nil, full: :block, inherit: :parent)
-        @options = Options.new(limit:, full:, inherit:).freeze
-        @buffer = Buffer.new(OS::Generation.count, @options)
+      def initialize
+        @items = []
+        @closed = false
+        start_over(OS::Generation.count)
       end
 
-      # Returns the most items it holds; nil: no limit.
-      def limit = @options.limit
-
-      # Adds an item. If the inbox is full, waits for up to `timeout` seconds (nil: no limit).
-      # Raises Inbox::Closed, Inbox::Full, and ArgumentError for nil, with which #pop reports an
+      # Adds an item. Raises Inbox::Closed, and ArgumentError for nil, with which #pop reports an
       # empty inbox.
-      def push(item, timeout: nil)
-        raise ArgumentError, NIL if item.nil?
-
-        refusal = buffer.push(item, timeout && (OS.now + timeout))
-        raise refusal == :full ? Full.new("the inbox", limit) : Closed.new if refusal
+      def push(item)
+        raise Closed unless __push(item)
 
         self
       end
 
       # Removes and returns the oldest item; waits for one for up to `timeout` seconds (nil: no
       # limit). Returns nil at the deadline, and as soon as the inbox is closed and empty.
-      def pop(timeout: nil) = buffer.pop(timeout && (OS.now + timeout))
+      def pop(timeout: nil)
+        deadline = timeout && (OS.now + timeout)
+        synchronize do
+          wait(@not_empty, deadline) { @items.empty? } if @items.empty?
+          return if @items.empty?
+
+          @popped += 1
+          @items.shift
+        end
+      end
 
       # Yields each item until the inbox is closed and empty.
       def each
@@ -98,53 +63,97 @@ module Skep
       end
 
       # Accepts no more items, and wakes waiting threads.
-      def close = buffer.close
+      def close
+        synchronize do
+          @closed = true
+          [@not_empty, @closing].each(&:broadcast)
+        end
+        nil
+      end
 
       # Returns true once it accepts no more items.
-      def closed? = buffer.closed?
+      def closed? = @closed
 
       # Returns how many items it holds.
-      def size = buffer.size
+      def size
+        renew
+        @items.size
+      end
 
       # Returns true if it holds no item.
       def empty? = size.zero?
 
-      # Returns true if it holds `limit` items.
-      def full? = buffer.full?
+      # Adds the item; returns false if it is closed.
+      def __push(item)
+        raise ArgumentError, "nil can't be pushed: popped, it means an empty inbox" if item.nil?
 
-      # Returns how many items this process has dropped because the inbox was full.
-      def dropped = buffer.dropped
+        synchronize do
+          return false if @closed
 
-      # Adds the item and returns nil, or returns the reason why not: :full or :closed.
-      def __push(item, timeout = nil)
-        raise ArgumentError, NIL if item.nil?
-
-        buffer.push(item, timeout && (OS.now + timeout))
+          @items << item
+          @not_empty.signal
+        end
+        true
       end
 
       # Returns how many items this process has popped.
-      def __popped = buffer.popped
+      def __popped
+        renew
+        @popped
+      end
 
       # Waits for so many seconds, or until close.
-      def __pause(seconds) = buffer.pause(OS.now + seconds)
-
-      # Returns the number of dropped items if it is due to be reported: at 1, 10, 100 and so on,
-      # and at the end.
-      def __unreported_drops(at_last: false) = buffer.unreported_drops(at_last)
+      def __pause(seconds)
+        deadline = OS.now + seconds
+        synchronize { wait(@closing, deadline) { true } }
+      end
 
       def inspect = "#<#{self.class} size=#{size}#{" closed" if closed?}>"
 
       private
 
-      # Returns this process' buffer. A lost thread may hold the lock of the parent's.
-      def buffer
-        return @buffer if @buffer.generation == OS::Generation.count
+      def synchronize(&block)
+        renew
+        @lock.synchronize(&block)
+      end
+
+      # In a forked child a lost thread may hold the lock: the child has its own.
+      def renew
+        return if @generation == OS::Generation.count
 
         FORK_LOCK.synchronize do
           generation = OS::Generation.count
-          @buffer = @buffer.for_child(generation) unless @buffer.generation == generation
-          @buffer
+          next if @generation == generation
+
+          @items = Fork.__daemon_child?(@generation) ? @items.dup : []
+          start_over(generation)
         end
+      end
+
+      # Sets the generation last: then other threads don't wait for FORK_LOCK.
+      def start_over(generation)
+        @popped = 0
+        @lock = Mutex.new
+        @not_empty, @closing = Array.new(2) { ConditionVariable.new }
+        @generation = generation
+      end
+
+      # Waits until the block returns false, the deadline or the close.
+      def wait(condition, deadline)
+        while yield && !@closed
+          left = deadline && (deadline - OS.now)
+          break if left && left <= 0
+
+          wait_on(condition, left)
+        end
+      end
+
+      # An interrupted thread (Timeout, Thread#kill) may have consumed a signal: it passes it on.
+      def wait_on(condition, seconds)
+        condition.wait(@lock, seconds)
+        awake = true
+      ensure
+        condition.signal unless awake
       end
     end
   end

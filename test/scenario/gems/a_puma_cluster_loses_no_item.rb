@@ -32,7 +32,10 @@ GemScenario.play do
   must("lose items of the killed worker only: #{lost.map { |item| accepted[item] }.tally}") do
     lost.all? { |item| accepted[item] == killed }
   end
-  must("lose no more than its backlog: #{lost.size}") { lost.size <= GemScenario::LIMIT + 1 }
+  must("lose its newest items only: #{lost}") do
+    theirs = accepted.keys.select { |item| accepted[item] == killed }
+    (lost - theirs.last(lost.size + GemScenario::THREADS)).empty?
+  end
   must("accept each item that it answered") { (answered - accepted.keys).empty? }
   must("answer all but the killed worker's requests in flight: #{answered.size}") do
     answered.size >= requests - GemScenario::CLIENTS

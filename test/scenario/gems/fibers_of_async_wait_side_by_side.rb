@@ -12,7 +12,7 @@ Scenario.play do
     missing "async: bin/setup scenario"
   end
 
-  inbox, narrow = Skep::Threads::Inbox.new, Skep::Threads::Inbox.new(limit: 1)
+  inbox = Skep::Threads::Inbox.new
   pool = Skep::Threads::Pool.new(2)
   worker = Skep::Threads::Background.new("patient") { |own| own.each { inbox.pop(timeout: 10) } }
   worker.push(1)
@@ -24,8 +24,7 @@ Scenario.play do
   pidfd = Skep.pidfd(pid)
   order = Thread::Queue.new
 
-  waits = [-> { narrow.push(1).push(2) && :room },
-           -> { pool.run([1, 2]) { |n| [n, inbox.pop(timeout: 10)] }.map(&:first) },
+  waits = [-> { pool.run([1, 2]) { |n| [n, inbox.pop(timeout: 10)] }.map(&:first) },
            -> { worker.close(timeout: 10) },
            -> { pidfd.wait(timeout: 10)&.pid },
            -> { node.wait(10) },
@@ -34,7 +33,6 @@ Scenario.play do
     tasks = waits.map { |wait| task.async { wait.call.tap { order << :waited } } }
     task.async do
       order << :worked
-      narrow.pop
       opener.close
       node.__stop
       tasks.last.wait
@@ -45,7 +43,7 @@ Scenario.play do
 
   must("run the last task while all others wait") { order.pop == :worked }
   must("return to each task what it waited for: #{results}") do
-    results == [:room, [1, 2], true, pid, true, :late]
+    results == [[1, 2], true, pid, true, :late]
   end
   must("close the pool") { pool.close(timeout: 5) }
   pidfd.close

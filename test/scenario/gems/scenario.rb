@@ -17,16 +17,16 @@ require "socket"
 # The application notes accepted and handled items by single writes, which neither a signal nor
 # another process can interrupt.
 class GemScenario < Scenario
-  LIMIT = 20 # of the inbox
   SECONDS = 60.0
   CLIENTS = 8
+  THREADS = 4 # of a worker: each may record an item that it has just pushed a little later
   Puma = Struct.new(:pid, :log, :lines, :reading, :pidfd, keyword_init: true)
 
   def run_puma(workers:)
     File.write("#{directory}/config.ru", application)
     File.write("#{directory}/puma.rb", <<~RUBY)
       workers #{workers}
-      threads 1, 4
+      threads 1, #{THREADS}
       #{"preload_app!" if workers.positive?}
       bind "unix://#{socket}"
       rackup "#{directory}/config.ru"
@@ -39,9 +39,9 @@ class GemScenario < Scenario
     <<~RUBY
       require "skep/threads"
       ACCEPTED, HANDLED = %w[accepted handled].map { |name| File.open("#{directory}/\#{name}", "a") }
-      MAILER = Skep::Threads::Background.new("mailer", limit: #{LIMIT}) do |inbox|
+      MAILER = Skep::Threads::Background.new("mailer") do |inbox|
         inbox.each do |item|
-          IO.select(nil, nil, nil, 0.003)
+          IO.select(nil, nil, nil, 0.001)
           HANDLED.syswrite("\#{item} \#{Process.pid} \#{Thread.current.name}\\n")
         end
       end

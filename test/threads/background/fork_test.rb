@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/threads"
 
-# Backgrounds in a forked child: the options restart: and inherit:.
+# Backgrounds in a forked child: their items, and the option restart:.
 class BackgroundForkTest < Skep::TestCase
   Background = Skep::Threads::Background
   Inbox = Skep::Threads::Inbox
@@ -47,9 +47,7 @@ class BackgroundForkTest < Skep::TestCase
 
   test "an eager Background that was closed stays closed in the child" do
     @worker = Background.new("eager", restart: :eager) { |inbox| inbox.each { nil } }
-    before = registrations
     @worker.close
-    assert_equal before - 1, registrations
     _, reader = in_child { |writer| writer.puts @worker.alive? }
     assert_equal "false\n", wait_readable(reader).read
     Process.wait
@@ -58,11 +56,9 @@ class BackgroundForkTest < Skep::TestCase
   # In a child: a few may still be referenced by the stack, and would start in each later child.
   test "an eager Background without a reference is collected" do
     _, reader = in_child do |writer|
-      before = registrations
       unreferenced(50)
-      GC.start
-      2.times { Process.wait(fork { exit! }) }
-      writer.puts registrations - before
+      2.times { Process.wait(fork { exit! }) && GC.start }
+      writer.puts ObjectSpace.each_object(Background).count
     end
     assert_operator Integer(wait_readable(reader).read), :<, 25
     Process.wait
@@ -108,36 +104,23 @@ class BackgroundForkTest < Skep::TestCase
     assert_equal [true, "true\n1\ntrue\n"], @did.pop(timeout: 10)
   end
 
-  test "with inherit: :parent only the parent has the items" do
-    assert_equal [[9], [0, 1, 2]], done_after_a_fork(inherit: :parent)
-  end
-
-  test "with inherit: :items both have the items, but not the one in progress" do
-    assert_equal [[1, 2, 9], [0, 1, 2]], done_after_a_fork(inherit: :items)
-  end
-
-  test "with inherit: :none the child has no items" do
-    assert_equal [[9], [0, 1, 2]], done_after_a_fork(inherit: :none)
-  end
-
-  test "a grandchild inherits the items of a child that never used them" do
-    held(inherit: :items)
+  test "only the parent has the items that wait at a fork" do
+    held
     _, reader = in_child do |writer|
       @gate.close
-      pid, inner = in_child { |w| w.puts done_here.inspect }
-      writer.write(inner.read)
-      Process.wait(pid)
+      @worker.push(9)
+      writer.puts @worker.close(timeout: 5), all(@did).inspect
     end
-    assert_equal "[1, 2, 9]\n", wait_readable(reader).read
+    assert_equal "true\n[9]\n", wait_readable(reader).read
     Process.wait
+    @gate.close
+    assert @worker.close(timeout: 5)
+    assert_equal [0, 1, 2], all(@did)
   end
 
   test "continues with its inbox after Process.daemon" do
-    assert_equal "1\n2\n3\n", daemon("inherit: :parent")
-    assert_equal "1\n2\n3\n", daemon("inherit: :items, restart: :eager")
-    assert_equal "skep: the thread skep.d raised Skep::Threads::Background::ItemsDropped: 2 " \
-                 "items were dropped so far, undone: push less, or give it a higher limit\n3\n",
-                 daemon("inherit: :none")
+    assert_equal "1\n2\n3\n", daemon("restart: :lazy")
+    assert_equal "1\n2\n3\n", daemon("restart: :eager")
   end
 
   test "a child of a daemon inherits no items, like any child" do
@@ -170,7 +153,7 @@ class BackgroundForkTest < Skep::TestCase
   end
 
   test "works in children that are forked while it is busy" do
-    @worker = Background.new("busy", limit: 10) { |inbox| inbox.each { |item| @did.push(item) } }
+    @worker = Background.new("busy") { |inbox| inbox.each { |item| @did.push(item) } }
     pushers = Array.new(2) { Thread.new { 2_000.times { |n| @worker.push(n) } } }
     20.times do
       _, reader = in_child do |writer|
@@ -187,31 +170,10 @@ class BackgroundForkTest < Skep::TestCase
 
   private
 
-  # Returns the items that a child processed, and those that the parent did. At the fork 0 is in
-  # progress, and 1 and 2 are in the inbox; the child pushes 9.
-  def done_after_a_fork(**terms)
-    held(**terms)
-    _, reader = in_child do |writer|
-      @gate.close
-      writer.puts done_here.inspect
-    end
-    theirs = wait_readable(reader).read
-    Process.wait
-    @gate.close
-    assert @worker.close(timeout: 5)
-    [theirs.scan(/\d/).map(&:to_i), all(@did)]
-  end
-
-  def done_here
-    @worker.push(9)
-    assert @worker.close(timeout: 5)
-    all(@did)
-  end
-
   # Starts a Background in which 0 is in progress until the gate closes; 1 and 2 are in its inbox.
-  def held(**terms)
+  def held
     taken = Inbox.new
-    @worker = Background.new("held", **terms) do |inbox|
+    @worker = Background.new("held") do |inbox|
       inbox.each { |item| taken.push(item) && @gate.pop || @did.push(item) }
     end
     3.times { |item| @worker.push(item) }
@@ -239,8 +201,6 @@ class BackgroundForkTest < Skep::TestCase
     Thread.list.grep_v(Thread.current).each { |thread| thread.join if thread.name == "skep.gone" }
     nil
   end
-
-  def registrations = Skep::Fork.callbacks.instance_variable_get(:@registrations).size
 
   def all(inbox) = Array.new(inbox.size) { inbox.pop }
 end

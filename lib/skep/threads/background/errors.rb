@@ -24,17 +24,6 @@ module Skep
         end
       end
 
-      # Reported when items were dropped: because the inbox was full, or with their parent process.
-      class ItemsDropped < Skep::Error
-        attr_reader :count # all that this process has dropped
-
-        def initialize(count)
-          @count = count
-          super("#{count} #{count == 1 ? "item was" : "items were"} dropped so far, undone: " \
-                "push less, or give it a higher limit")
-        end
-      end
-
       # Reported when the process exits before all items are processed.
       class DrainTimeout < Skep::Error
         attr_reader :count # items left in the inbox

@@ -3,7 +3,8 @@
 module Skep
   module Threads
     class Background
-      # The Backgrounds of this process, which process their items when it exits.
+      # The Backgrounds of this process, which process their items when it exits, and of which
+      # those with `restart: :eager` start in a forked child.
       #
       #   Registry.add(background)
       #   Registry.over?     # => true once they are drained
@@ -13,10 +14,11 @@ module Skep
         @all = ObjectSpace::WeakMap.new
         @lock = Mutex.new
 
-        def self.add(background)
+        def self.add(background, eager:)
           @lock.synchronize do
             at_exit { drain } unless @waits
             @waits = true
+            @hook ||= Skep.on_fork(child: -> { @all.values.each(&:__restart) }) if eager
             @all[background] = background # Ruby 3.1 returns dead keys, but not dead values.
           end
         end
