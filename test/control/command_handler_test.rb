@@ -55,6 +55,7 @@ class CommandHandlerTest < Skep::TestCase
     end
 
     def loop = self
+    def events = @events ||= Skep::Swarm::Runtime::EventBus.new
     def after(_seconds) = yield
     def changes = self
     def quiet? = @quiet

@@ -6,7 +6,9 @@ require "skep/control"
 
 # Clients that follow a swarm's events over its control socket.
 class EventStreamTest < Skep::TestCase
-  Supervisor = Struct.new(:loop, :config)
+  Supervisor = Struct.new(:loop, :config) do
+    def events = @events ||= Skep::Swarm::Runtime::EventBus.new
+  end
 
   def setup
     @directory = Dir.mktmpdir

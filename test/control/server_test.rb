@@ -99,7 +99,7 @@ class ControlServerTest < Skep::TestCase
     def (@supervisor.changes).restart(*) = raise(ArgumentError, "no")
     error = asked('{"command":"restart"}')["error"]
 
-    assert_match(/the command failed: no \(ArgumentError\)/, error)
+    assert_match(/the command failed in the supervisor \(ArgumentError\): see its log/, error)
     assert_equal ["restart", "ArgumentError: no"], reported.values_at(:action, :error)
   end
 

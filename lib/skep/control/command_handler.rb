@@ -26,14 +26,17 @@ module Skep
         command = facts["command"]
         return answer.call({ error: unknown(command) }) unless NAMES.include?(command)
 
-        new(supervisor, facts, follow, answer).public_send(command)
-      rescue Errno::EMFILE, Errno::ENFILE => e # /proc can't be read
-        why = e.message.sub(/ @ .*/, "").downcase
-        answer.call({ error: "the supervisor can't read its processes' state: #{why}" })
-      rescue StandardError => e # a bug in skep, not a wrong request
-        supervisor.events.report_error(e, action: command, harmless: true)
-        answer.call({ error: "the command failed in the supervisor (#{e.class}): see its log" })
+        error = supervisor.events.guard(command, harmless: true) do
+          new(supervisor, facts, follow, answer).public_send(command)
+        rescue Errno::EMFILE, Errno::ENFILE => e # /proc can't be read
+          why = e.message.sub(/ @ .*/, "").downcase
+          answer.call({ error: "the supervisor can't read its processes' state: #{why}" })
+        end
+        answer.call({ error: failed(error) }) if error
       end
+
+      # The exception is a bug in skep, not a wrong request.
+      def self.failed(error) = "the command failed in the supervisor (#{error.class}): see its log"
 
       # Returns the request's facts; nil if it isn't a request.
       def self.read(request)
@@ -101,12 +104,10 @@ module Skep
       end
 
       # Runs the block in the loop's next turn.
-      def later
+      def later(&act)
         @supervisor.loop.after(0) do
-          yield
-        rescue StandardError => e
-          @supervisor.events.report_error(e, action: @facts["command"], harmless: true)
-          refuse("the command failed: #{e.message} (#{e.class})")
+          error = @supervisor.events.guard(@facts["command"], harmless: true, &act)
+          refuse(self.class.failed(error)) if error
         end
       end
 

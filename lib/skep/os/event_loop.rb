@@ -23,10 +23,9 @@ require "skep/os/event_loop/deadline"
 # doesn't run; one that was added in a turn runs in the next at the earliest. Only one thread may
 # use a loop: other threads wake it through a pipe that it watches.
 #
-# An error in a block is raised by #turn; what was due then is still due in the next turn. With
-# `on_error:` that gets the error and "timer" or "descriptor" instead, and the loop goes on. A
-# descriptor whose block has raised isn't watched for a moment, as it may be ready still, and raise
-# again.
+# An error in a block is raised by #turn; what was due then is still due in the next turn. With a
+# `guard:`, each block is called by it, and the loop goes on after an error. A descriptor whose
+# block has raised isn't watched for a moment, as it may be ready still, and raise again.
 module Skep
   module OS
     class EventLoop
@@ -34,16 +33,21 @@ module Skep
       LATE = 0.5
       # Seconds for which a descriptor isn't watched after an error in its block.
       REST = 0.1
-      private_constant :LATE, :REST
+      UNGUARDED = lambda { |_kind, &block|
+        block.call
+        nil
+      }
+      private_constant :LATE, :REST, :UNGUARDED
 
       # How many seconds this process was stopped, frozen or starved in all, as far as timers were
       # due meanwhile.
       attr_reader :overslept
 
-      # on_error: called with what a block raises; nil: #turn raises it.
-      def initialize(poller: OS.machine.poller, on_error: nil)
+      # guard: is called with "timer" or "descriptor" and the block to call, and returns the
+      # exception that it has kept from the loop, or nil.
+      def initialize(poller: OS.machine.poller, guard: UNGUARDED)
         @poller = poller
-        @on_error = on_error
+        @guard = guard
         @timers = TimerQueue.new
         @overslept = 0.0
         @awake_at = OS.now
@@ -101,24 +105,15 @@ module Skep
 
       private
 
-      # The guard of each block. SystemExit, Interrupt, NoMemoryError and the like end the loop.
       def call_watch(watch, readable, writable)
-        watch.__call(readable, writable)
-      rescue StandardError, ScriptError, SystemStackError => e
-        raise unless @on_error
+        error = @guard.call("descriptor") { watch.__call(readable, writable) }
+        return unless error
 
         watch.__rest
         after(REST) { watch.__resume }
-        @on_error.call(e, "descriptor")
       end
 
-      def call_timer(timer)
-        timer.__call
-      rescue StandardError, ScriptError, SystemStackError => e
-        raise unless @on_error
-
-        @on_error.call(e, "timer")
-      end
+      def call_timer(timer) = @guard.call("timer") { timer.__call }
 
       def wait(timeout)
         due = [*@timers.deadline, *(timeout && (OS.now + timeout))].min

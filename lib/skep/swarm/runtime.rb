@@ -4,7 +4,7 @@
 #
 # SelfPipe makes signals readable. OrphanGuard ends molds and nodes whose supervisor has died.
 # Privileges and SocketActivation change what a node runs as, and which sockets it inherits.
-# EventBus, ErrorReports, StateMachine and Persisted serve the supervisor's components: they publish
+# EventBus, ErrorGuard, StateMachine and Persisted serve the supervisor's components: they publish
 # facts and bugs, change state by a table, and keep facts over an upgrade.
 module Skep
   class Swarm
@@ -45,7 +45,7 @@ module Skep
       #   events.publish(:node_ready, node, duration: 0.2)
       #   events.announce(:mold_loaded, mold, plain:)   # internal: only for those that named it
       #   events.unsubscribe(subscription)              # what `subscribe` has returned
-      #   events.report_error(error, action: "timer")   # a bug of skep's: supervisor_error
+      #   events.guard("timer") { … }   # a bug of skep's in it: supervisor_error
       #
       # The subject is a NodeProcess, a Slot, a Mold or nil; its `event_facts` (node, mold, pid) are
       # part of the event's facts. A name that a user's work has chosen is a String and reaches only
@@ -57,7 +57,7 @@ module Skep
         def initialize
           @every = []
           @named = {}
-          @error_reports = ErrorReports.new(self)
+          @error_guard = ErrorGuard.new(self)
         end
 
         def subscribe(*names, &subscriber)
@@ -81,12 +81,13 @@ module Skep
           @named[name]&.each { |subscriber| subscriber.call(event) }
         end
 
-        # Counts and publishes an exception of the supervisor's own code (ErrorReports#add). Never
-        # raises.
-        def report_error(...) = @error_reports.add(...)
+        # Runs a callback of the supervisor (ErrorGuard#call).
+        def guard(...) = @error_guard.call(...)
 
-        # Returns true if there was one.
-        def errors? = @error_reports.count.positive?
+        def keep_running_after_errors = @error_guard.keep_running
+
+        # Returns true if a callback has raised.
+        def errors? = @error_guard.count.positive?
 
         # A fact for the supervisor's own components: only those that named it receive it, neither
         # the log nor a user's block.
@@ -130,7 +131,7 @@ module Skep
   end
 end
 
-require "skep/swarm/runtime/error_reports"
+require "skep/swarm/runtime/error_guard"
 require "skep/swarm/runtime/self_pipe"
 require "skep/swarm/runtime/orphan_guard"
 require "skep/swarm/runtime/privileges"

@@ -209,14 +209,6 @@ module Skep
         end
       end
 
-      # An exception of a callback of the loop, which goes on. Before nodes are requested there is
-      # nothing to be kept running: the supervisor ends with the error.
-      def callback_failed(error, action)
-        raise error unless nodes_requested?
-
-        events.report_error(error, action:)
-      end
-
       # What the supervisor knows may be wrong: the swarm ends, and its nodes as at any stop.
       def end_after_errors
         stopping = stopping?
@@ -225,10 +217,8 @@ module Skep
         return if stopping
 
         events.publish(:swarm_stopping, reason: "supervisor_errors")
-        @node_pool ? @node_pool.stop : finish
-      rescue StandardError => e
-        events.report_error(e, action: "stop")
-        @own_processes.terminate if @node_pool
+        error = events.guard("stop") { @node_pool ? @node_pool.stop : finish }
+        @own_processes.terminate if error && @node_pool
       end
 
       # After an error of its own the supervisor can't rely on hearing that all nodes have ended.
@@ -295,6 +285,7 @@ module Skep
         @node_pool.mold = mold
         @node_pool.start if mold.number.zero? || !nodes_requested?
         @lifecycle.request_nodes
+        events.keep_running_after_errors
       end
 
       # The status report shows the kinds of work of the new file. Their numbers of nodes and
@@ -331,7 +322,7 @@ module Skep
 
       def open
         @started_at = OS.now
-        @loop = OS::EventLoop.new(on_error: method(:callback_failed))
+        @loop = OS::EventLoop.new(guard: events.method(:guard))
         close_in_child = method(:close_in_child)
         @process_setup = @setup_of.new(self, program: @launcher.program?, ours: method(:ours),
                                              forked: close_in_child)
@@ -348,6 +339,7 @@ module Skep
         @process_setup.take_over(state_file)
         @started_at, @plain = state_file["started_at"], state_file["plain"]
         @lifecycle.restore(state_file["state"])
+        events.keep_running_after_errors
         @config = read(@plain)
         raise Skep::Error, "#{file}: #{config.errors.first}" unless config.valid?
 

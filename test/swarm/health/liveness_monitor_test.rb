@@ -21,7 +21,14 @@ class LivenessMonitorTest < Skep::TestCase
     @layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 1_000, threads: 1)
     @page = Skep::OS::SharedPage.create(@layout.total)
     @errors = 0
-    @loop = Skep::OS::EventLoop.new(on_error: ->(*) { @errors += 1 })
+    guard = lambda do |_kind, &block|
+      block.call
+      nil
+    rescue StandardError => e
+      @errors += 1
+      e
+    end
+    @loop = Skep::OS::EventLoop.new(guard:)
     @events = []
     @checks = 0
     @failed_nodes = []

@@ -13,7 +13,7 @@ class ConnectionTest < Skep::TestCase
     @theirs = Swarm::IPC::Channel.new(@socket)
     @received, @errors, @failed = [], [], []
     callbacks = { ended: -> { @ended = true }, protocol_error: ->(error) { @errors << error },
-             failed: ->(error, frame) { @failed << [frame.type, error] } }
+             guard: method(:guard) }
     messages = Swarm::IPC::Messages::FROM_NODE
     @connection = Swarm::IPC::Connection.new(@loop, ours, messages, **callbacks) do |frame|
       raise TypeError, "skep's own bug" if frame.type == "warm"
@@ -58,5 +58,13 @@ class ConnectionTest < Skep::TestCase
     assert_includes 1...8_000, @received.size
     assert @connection.drain
     assert_equal 8_000, @received.size
+  end
+
+  private
+
+  def guard(type)
+    yield
+  rescue StandardError => e
+    @failed << [type, e]
   end
 end

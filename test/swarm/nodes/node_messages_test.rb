@@ -24,6 +24,7 @@ class NodeMessagesTest < Skep::TestCase
     @loop = Skep::OS::EventLoop.new
     @events = []
     bus = Swarm::Runtime::EventBus.new
+    bus.keep_running_after_errors
     bus.subscribe { |event| @events << event }
     @calls = Calls.new
     channel, @socket = Swarm::IPC::Channel.pair

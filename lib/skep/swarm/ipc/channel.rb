@@ -257,9 +257,9 @@ module Skep
       #   connection.close
       #
       # A frame is decoded and checked before the block gets it. `protocol_error` is called with the
-      # error if the other end sends no frame, or none of the table. `failed` is called with the
-      # error and the frame if the block raises: that is our own bug, and the connection stays. The
-      # default of both is to raise.
+      # error if the other end sends no frame, or none of the table; the default is to raise it.
+      # `guard` calls the block for each frame: what the block raises is our own bug, and the frames
+      # after it are handled all the same.
       class Connection
         RETRY = 0.1 # seconds, where the kernel refuses what is to be sent
         PIECES = 64 # turns that a drain reads at most: more than a socket holds
@@ -268,11 +268,11 @@ module Skep
         # messages: the table of what the other end may send.
         def initialize(loop, channel, messages, ended: -> {},
                        protocol_error: ->(error) { raise error },
-                       failed: ->(error, _frame) { raise error }, &heard)
+                       guard: ->(_type, &block) { block.call }, &heard)
           @loop = loop
           @channel = channel
           @messages = messages
-          @ended, @protocol_error, @failed = ended, protocol_error, failed
+          @ended, @protocol_error, @guard = ended, protocol_error, guard
           @heard = heard
         end
 
@@ -323,7 +323,7 @@ module Skep
 
           state = attempt { @channel.fill }
           while (frame = next_frame)
-            handle(frame)
+            @guard.call(frame.type) { @heard.call(frame) }
           end
           @channel.closed? || state
         end
@@ -344,12 +344,6 @@ module Skep
           @protocol_error.call(e)
           close
           nil
-        end
-
-        def handle(frame)
-          @heard.call(frame)
-        rescue StandardError => e # our own bug, of any class
-          @failed.call(e, frame)
         end
 
         def flush

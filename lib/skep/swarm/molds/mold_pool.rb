@@ -169,7 +169,7 @@ module Skep
             @loop, channel, IPC::Messages::FROM_MOLD,
             ended: -> { mold.call.kill if mold.call.live? },
             protocol_error: ->(error) { protocol_error(mold.call, error) },
-            failed: ->(error, message) { failed_at(mold.call, error, message) }
+            guard: ->(type, &block) { @events.guard(type, subject: mold.call, &block) }
           ) { |message| handle(mold.call, message) }
         end
 
@@ -258,14 +258,6 @@ module Skep
           @events.publish(:mold_protocol_error, mold, level: :error,
                                                       error: IPC::PlainData.error(error))
           mold.kill
-        end
-
-        # The supervisor's own failure to act on a message, which isn't the mold's fault. Before a
-        # mold was first ready nothing is lost by it: the supervisor ends with the error.
-        def failed_at(mold, error, message)
-          raise error unless @lifecycle.nodes_requested?
-
-          @events.report_error(error, action: message.type, subject: mold)
         end
 
         def hung(mold)

@@ -28,7 +28,7 @@ module Skep
           IPC::Connection.new(@loop, channel, IPC::Messages::FROM_NODE,
                               ended: -> { @exits.channel_closed(node) },
                               protocol_error: ->(error) { protocol_error(node, error) },
-                              failed: ->(error, frame) { failed_at(node, error, frame) }) do |frame|
+                              guard: guard(node)) do |frame|
             next if ONCE.include?(frame.type) && !node.first?(frame.type)
 
             handle(node, frame)
@@ -73,10 +73,8 @@ module Skep
           node.channel.close # not before: it would end by that
         end
 
-        # Our own failure to act on a message: neither the node nor the swarm ends by it.
-        def failed_at(node, error, frame)
-          @events.report_error(error, action: frame.type, subject: node)
-        end
+        # Our own failure to act on a message ends neither the node nor the swarm.
+        def guard(node) = ->(type, &block) { @events.guard(type, subject: node, &block) }
 
         def became_mold(node)
           return @pool.became_mold(node) if node.becoming_mold?

@@ -39,9 +39,7 @@ module Skep
 
         def each_guarded
           @observers.each do |observer|
-            yield observer
-          rescue StandardError => e # an observer's failure must not cost the swarm anything
-            @events.report_error(e, action: "observer #{observer.class}", harmless: true)
+            @events.guard("observer #{observer.class}", harmless: true) { yield observer }
           end
         end
       end

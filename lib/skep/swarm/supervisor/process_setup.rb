@@ -88,11 +88,7 @@ module Skep
         # the first and the second at once.
         def handle_all(signals)
           signals.uniq { |name, at| STOPS.include?(name) ? [name, at] : name }.each do |name, at|
-            handle(name, at)
-          rescue StandardError => e
-            raise unless @supervisor.nodes_requested?
-
-            @supervisor.events.report_error(e, action: "signal #{name}")
+            @supervisor.events.guard("signal #{name}") { handle(name, at) }
           end
         end
 

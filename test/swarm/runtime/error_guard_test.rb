@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/swarm"
 
-class ErrorReportsTest < Skep::TestCase
+class ErrorGuardTest < Skep::TestCase
   # A machine whose clock the test moves.
   class Clock < Skep::OS::Machine
     attr_accessor :now
@@ -16,6 +16,7 @@ class ErrorReportsTest < Skep::TestCase
     @clock.now = 1_000.0
     @events = Skep::Swarm::Runtime::EventBus.new
     @published, @announced = [], []
+    @events.keep_running_after_errors
     @events.subscribe { |event| @published << event }
     @events.subscribe(:supervisor_error_left_out) { @announced << :left_out }
     @events.subscribe(:errors_piled_up) { @announced << :piled_up }
@@ -27,9 +28,36 @@ class ErrorReportsTest < Skep::TestCase
     assert_equal [:supervisor_error, :error], [event.name, event.level]
     assert_equal ["timer", 1, "RuntimeError: a bug"],
                  event.facts.values_at(:action, :count, :error)
-    assert_match(/\A\S*error_reports_test\.rb:\d+\z/, event.facts[:at])
+    assert_match(/\A\S*error_guard_test\.rb:\d+\z/, event.facts[:at])
     assert_operator event.facts[:backtrace].size, :>, 1
     assert_predicate @events, :errors?
+  end
+
+  test "returns the exception that it has reported, or nil" do
+    error = @events.guard("timer") { raise LoadError, "no file" }
+    assert_equal [LoadError, "no file"], [error.class, error.message]
+    assert_nil @events.guard("timer") { :done }
+    assert_equal 1, @published.size
+  end
+
+  test "an error before nodes are requested leaves the guard, unless it is a command's" do
+    @events = Skep::Swarm::Runtime::EventBus.new
+    assert_raises(RuntimeError) { @events.guard("timer") { raise "a bug" } }
+    refute_predicate @events, :errors?
+    @events.guard("status", harmless: true) { raise "a bug" }
+    assert_predicate @events, :errors?
+  end
+
+  test "an interrupt and an exit leave the guard" do
+    [Interrupt, SystemExit, NoMemoryError].each do |error|
+      assert_raises(error) { @events.guard("timer", harmless: true) { raise error } }
+    end
+    assert_empty @published
+  end
+
+  test "errors of observers and commands end no swarm" do
+    20.times { report("status", harmless: true) }
+    assert_equal [10, [:left_out] * 10], [@published.size, @announced]
   end
 
   test "of more than ten within a minute the others are counted only, and the swarm hears it" do
@@ -59,11 +87,7 @@ class ErrorReportsTest < Skep::TestCase
 
   private
 
-  def report(action)
-    Skep::OS.run_on(@clock) do
-      raise "a bug"
-    rescue StandardError => e
-      @events.report_error(e, action:)
-    end
+  def report(action, **how)
+    Skep::OS.run_on(@clock) { @events.guard(action, **how) { raise "a bug" } }
   end
 end

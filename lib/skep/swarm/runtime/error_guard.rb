@@ -1,11 +1,15 @@
 # frozen_string_literal: true
 
-# Reports exceptions of the supervisor's own code, which are bugs of skep's: each is counted, and
-# published as `supervisor_error`. The supervisor goes on.
+# The guard round every callback of the supervisor: timers, descriptors, signals, messages, commands
+# and observers. An exception in one is a bug of skep's: it is counted and published as
+# `supervisor_error`, and the supervisor goes on.
 #
-#   reports = ErrorReports.new(events)     # EventBus#report_error calls it
-#   reports.add(error, action: "timer")    # after the rescue of a callback
-#   reports.count                          # => 1
+#   guard = ErrorGuard.new(events)          # EventBus#guard calls it
+#   guard.call("timer") { … }               # => nil, or the exception that was reported
+#   guard.count                             # => 1
+#
+# Until `keep_running`, exceptions leave the guard: there are no nodes yet that they could harm, and
+# the supervisor ends with the error. Those of observers and commands never do.
 #
 # At most LIMIT are published within WINDOW seconds, so that a storm can't fill a disk;
 # `supervisor_error_left_out` is announced for each of the others. `errors_piled_up` is announced
@@ -15,7 +19,7 @@
 module Skep
   class Swarm
     module Runtime
-      class ErrorReports
+      class ErrorGuard
         LIMIT = 10
         WINDOW = 60.0
         LINES = 20 # of a backtrace
@@ -28,11 +32,29 @@ module Skep
           @count = 0
           @all = []
           @own = []
+          @keep_running = false
         end
 
-        # action: what the supervisor did: "timer", "descriptor", "signal TERM", a message, a
-        # command. harmless: it is an observer's or a command's. Never raises.
-        def add(error, action:, subject: nil, harmless: false)
+        # Nodes have been requested: from now on the supervisor survives its errors.
+        def keep_running = @keep_running = true
+
+        # Runs the block. Returns nil, or the exception that the block raised. SystemExit,
+        # Interrupt, NoMemoryError and the like leave the guard.
+        # action: what the supervisor does: "timer", "descriptor", "signal TERM", a message, a
+        # command. harmless: it is an observer's or a command's.
+        def call(action, subject: nil, harmless: false)
+          yield
+          nil
+        rescue StandardError, ScriptError, SystemStackError => e
+          raise unless @keep_running || harmless
+
+          add(e, action, subject, harmless)
+          e
+        end
+
+        private
+
+        def add(error, action, subject, harmless)
           @count += 1
           published = publish(error, action, subject)
           @events.announce(:supervisor_error_left_out) unless published
@@ -40,8 +62,6 @@ module Skep
         rescue StandardError => e
           print(e)
         end
-
-        private
 
         # Returns true if there were more than LIMIT within WINDOW, this one included.
         def more_than_limit?(times, now = OS.now)
