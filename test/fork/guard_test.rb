@@ -70,6 +70,16 @@ class GuardTest < Skep::TestCase
     assert_equal "", output_of("require 'skep/fork'\n20.times { Thread.new {}.join }\n#{CHECK}")
   end
 
+  test "ignores a named thread that has ended just now" do
+    assert_equal "", output_of(<<~RUBY)
+      require "skep/fork"
+      20.times do |number|
+        Thread.new { Thread.current.name = "worker \#{number}" }.join
+        #{CHECK}
+      end
+    RUBY
+  end
+
   test "finds nothing in a program with much loaded and little left open" do
     assert_equal "", output_of(<<~RUBY, "", gems: true)
       %w[skep/fork json net/http openssl logger yaml erb timeout tempfile monitor socket set time

@@ -2,11 +2,11 @@
 
 module Skep
   module Fork
-    # One thing that a forked child would lack, would share to its harm, or would pay for.
+    # One thing that a forked child would lack, or would share to its harm.
     #
     #   finding.kind       # :ruby_thread, :native_thread, :client, :socket, :datagram, :pair,
-    #                      # :heap, :unseen; of `skep doctor` also :kernel_object
-    #   finding.severity   # :breaks; or :note: fine unless both processes use it, or only costly
+    #                      # :unseen; of `skep doctor` also :kernel_object
+    #   finding.severity   # :breaks; or :note: fine unless both processes use it
     #   finding.what       # "the Ruby thread \"mailer\""
     #   finding.where      # "started at app/mailer.rb:12"
     #   finding.advice     # what to do about it

@@ -1,23 +1,19 @@
 # frozen_string_literal: true
 
-require "skep/fork/guard/heap_objects"
 require "skep/fork/guard/socket_peer"
 require "skep/fork/guard/process_inventory"
 require "skep/fork/guard/ruby_threads"
 require "skep/fork/guard/grpc"
-require "skep/fork/guard/client_type"
 require "skep/fork/guard/known_clients"
 require "skep/fork/guard/open_clients"
 require "skep/fork/guard/native_threads"
 require "skep/fork/guard/connected_sockets"
-require "skep/fork/guard/cold_heap"
 require "skep/fork/guard/finalizers"
 
 module Skep
   module Fork
-    # Finds what is unsafe to carry into a forked child: threads, open clients, connected sockets,
-    # and a heap that was not warmed up. Each finding says what it is, where it comes from and what
-    # to do about it.
+    # Finds what is unsafe to carry into a forked child: threads, open clients and connected
+    # sockets. Each finding says what it is, where it comes from and what to do about it.
     #
     #   Guard.check.each { |finding| warn finding.to_s }
     #   abort if Guard.check.any?(&:breaks?)
@@ -34,8 +30,7 @@ module Skep
     module Guard
       # Grpc and OpenClients come before the inspectors of threads and sockets: they claim those
       # that belong to a client, so that they are not reported again.
-      INSPECTORS = [Grpc, RubyThreads, OpenClients, NativeThreads, ConnectedSockets, ColdHeap]
-                   .freeze
+      INSPECTORS = [Grpc, RubyThreads, OpenClients, NativeThreads, ConnectedSockets].freeze
       private_constant :INSPECTORS
 
       # Returns what a fork by the calling thread would carry into a child. `extra` are further

@@ -65,8 +65,6 @@ module Skep
             run_hooks(swarm)
           end
           findings = Skep::Fork::Guard.check(except: [@writer], extra: [KernelObjects])
-          # A mold warms up its heap later.
-          findings.reject! { |finding| finding.kind == :heap } if swarm
           findings = findings.map { |one| Swarm::IPC::PlainData.of(one.to_h) }
           { "swarm" => swarm&.name, "findings" => findings }
         rescue Swarm::Definition::Loader::InvalidSwarmFile => e

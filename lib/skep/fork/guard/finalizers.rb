@@ -11,9 +11,9 @@ module Skep
       #   fork { finalizers.disarm; … }
       class Finalizers
         def initialize
-          objects = HeapObjects.new
-          types = KnownClients::ALL.select(&:finalized?)
-          @clients = types.flat_map { |type| objects.of(type.name) }
+          inventory = ProcessInventory.new
+          types = KnownClients::ALL.select(&:finalized)
+          @clients = types.flat_map { |type| inventory.objects(type.name) }
         end
 
         def disarm = @clients.each { |client| ObjectSpace.undefine_finalizer(client) }

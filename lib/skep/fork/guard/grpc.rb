@@ -24,10 +24,9 @@ module Skep
         def findings
           return [] unless defined?(::GRPC)
 
-          threads = @inventory.native_threads.select { |task| task.name.match?(THREADS) }
+          threads = @inventory.claim_threads(THREADS)
           return [] if threads.empty?
 
-          @inventory.claim_threads(threads)
           # Its Ruby thread has no name, and Ruby doesn't know what has started it.
           @inventory.claim_ruby_threads(&RubyThreads.method(:started_in_c?))
           supported = !["", "0", "false"].include?(ENV[SUPPORT].to_s)

@@ -3,16 +3,29 @@
 module Skep
   module Fork
     module Guard
-      # The clients that Guard knows by name, the outermost first: it reports an HTTP connection,
-      # not the TLS session and the socket inside.
+      # Clients that hold a connection, a file or threads, by the names of their classes, so that
+      # their libraries need not be loaded. The outermost come first: an HTTP connection is
+      # reported, not the TLS session and the socket inside.
+      #
+      # open?, fd, peer  questions about an object; without `fd` it doesn't give its socket
+      # advice           what to do about an open one
+      # mute?            true: not reported, as it compares the pid before each use, and drops an
+      #                  inherited connection
+      # connected        it has a connection: if the process has none, it isn't searched for
+      # threads          names of its native threads
+      # finalized        a finalizer closes it, also in a child (see Finalizers)
       module KnownClients
-        # Follows instance variables: @socket of the object, then @io of that.
-        PART = ->(object, *names) { names.inject(object) { |at, n| at&.instance_variable_get(n) } }
-        ADDRESS = ->(host, port) { [host, port].compact.join(":") }
-        # It doesn't give its socket: returns the address it was configured with.
-        TRILOGY = lambda do |it|
-          it.connection_options.values_at(:socket, :port).compact.first&.to_s || ":3306"
+        Type = Struct.new(:name, :open?, :fd, :peer, :advice, :mute?, :connected, :threads,
+                          :finalized, keyword_init: true) do
+          # Returns the answer; nil, as of a closed client, if the question raises: a half-made or
+          # half-closed object may raise anything.
+          def ask(question, object)
+            self[question]&.call(object)
+          rescue StandardError, ScriptError, SystemStackError
+            nil
+          end
         end
+
         FRESH = "connect in each child, by Skep.on_fork for one, and close it before the fork"
         MIXED = "both processes would speak on it, and get each other's answers: #{FRESH}"
         GONE = "a child has none of its threads, and hangs or crashes when it uses or frees it: " \
@@ -21,47 +34,50 @@ module Skep
         FILE = "SQLite forbids to carry it across a fork, locks get lost and the file corrupt: " \
                "open it in each child, and close it before the fork"
         TLS = "both processes would go on from one cipher state, and be hung up on: #{FRESH}"
-        constants.each { |name| private_constant name }
 
-        KAFKA = { open: ->(it) { !it.closed? }, threads: /\Ardk:/, needs: nil,
-                  finalized: true, advice: GONE }.freeze
-        private_constant :KAFKA
+        OPEN = ->(it) { !it.closed? }
+        CONNECTED = ->(it) { it.connected? }
+        ADDRESS = ->(it) { [it.host, it.port].compact.join(":") }
+        # Follows instance variables: @socket of the object, then @io of that.
+        PART = ->(object, *names) { names.inject(object) { |at, n| at&.instance_variable_get(n) } }
+        KAFKA = { open?: OPEN, connected: false, threads: /\Ardk:/, finalized: true,
+                  advice: GONE }.freeze
 
-        ALL = [
-          ClientType.new("Rdkafka::Consumer", **KAFKA),
-          ClientType.new("Rdkafka::Producer", **KAFKA),
-          ClientType.new("Rdkafka::Admin", **KAFKA),
-          ClientType.new("Skep::Kafka::Producer", **KAFKA, finalized: false, advice: OURS),
-          ClientType.new("PG::Connection",
-                     open: ->(it) { !it.finished? }, fd: ->(it) { it.socket },
-                     peer: ->(it) { ADDRESS[it.host, it.port] }, advice: MIXED),
-          ClientType.new("Mysql2::Client",
-                     open: ->(it) { !it.closed? }, fd: ->(it) { it.socket },
-                     peer: ->(it) { ADDRESS[*it.query_options.values_at(:host, :port)] },
-                     advice: MIXED),
-          ClientType.new("Trilogy",
-                     open: ->(it) { !it.closed? }, ending: TRILOGY,
-                     peer: ->(it) { it.connection_options[:host] }, advice: MIXED),
-          ClientType.new("SQLite3::Database", needs: :file,
-                     open: ->(it) { !it.closed? && it.filename != "" },
-                     file: ->(it) { it.filename }, peer: ->(it) { it.filename }, advice: FILE),
-          # These two compare the pid before each use, and drop an inherited connection.
-          ClientType.new("RedisClient",
-                     open: ->(it) { it.connected? }, mute: ->(it) { !it.config.inherit_socket },
-                     fd: ->(it) { PART[it, :@raw_connection, :@io, :@io] },
-                     peer: ->(it) { ADDRESS[it.config.host, it.config.port] }, advice: MIXED),
-          ClientType.new("Redis::Client",
-                     open: ->(it) { it.connected? }, mute: ->(it) { !it.options[:inherit_socket] },
-                     fd: ->(it) { PART[it, :@connection, :@sock] },
-                     peer: ->(it) { ADDRESS[it.host, it.port] }, advice: MIXED),
-          ClientType.new("Hiredis::Ext::Connection",
-                     open: ->(it) { it.connected? }, fd: ->(it) { it.fileno }, advice: MIXED),
-          ClientType.new("Net::HTTP",
-                     open: ->(it) { it.started? }, fd: ->(it) { PART[it, :@socket, :@io] },
-                     peer: ->(it) { ADDRESS[it.address, it.port] }, advice: MIXED),
-          ClientType.new("OpenSSL::SSL::SSLSocket",
-                     open: ->(it) { !it.closed? }, fd: ->(it) { it.to_io }, advice: TLS)
-        ].freeze
+        ALL = {
+          "Rdkafka::Consumer" => KAFKA, "Rdkafka::Producer" => KAFKA, "Rdkafka::Admin" => KAFKA,
+          "Skep::Kafka::Producer" => { **KAFKA, finalized: false, advice: OURS },
+          "PG::Connection" => {
+            open?: ->(it) { !it.finished? }, fd: ->(it) { it.socket }, peer: ADDRESS
+          },
+          "Mysql2::Client" => {
+            open?: OPEN, fd: ->(it) { it.socket },
+            peer: ->(it) { it.query_options.values_at(:host, :port).compact.join(":") }
+          },
+          "Trilogy" => { open?: OPEN, peer: ->(it) { it.connection_options[:host] } },
+          "SQLite3::Database" => {
+            open?: ->(it) { !it.closed? && it.filename != "" }, fd: ->(_) {}, connected: false,
+            peer: ->(it) { it.filename }, advice: FILE
+          },
+          "RedisClient" => {
+            open?: CONNECTED, mute?: ->(it) { !it.config.inherit_socket },
+            fd: ->(it) { PART[it, :@raw_connection, :@io, :@io] },
+            peer: ->(it) { ADDRESS[it.config] }
+          },
+          "Redis::Client" => {
+            open?: CONNECTED, mute?: ->(it) { !it.options[:inherit_socket] },
+            fd: ->(it) { PART[it, :@connection, :@sock] }, peer: ADDRESS
+          },
+          "Hiredis::Ext::Connection" => { open?: CONNECTED, fd: ->(it) { it.fileno } },
+          "Net::HTTP" => {
+            open?: ->(it) { it.started? }, fd: ->(it) { PART[it, :@socket, :@io] },
+            peer: ->(it) { [it.address, it.port].join(":") }
+          },
+          "OpenSSL::SSL::SSLSocket" => { open?: OPEN, fd: ->(it) { it }, advice: TLS }
+        }.map do |name, facts|
+          Type.new(name:, connected: true, advice: MIXED, **facts).freeze
+        end.freeze
+
+        (constants - %i[ALL]).each { |name| private_constant name }
       end
       private_constant :KnownClients
     end

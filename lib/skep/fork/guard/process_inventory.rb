@@ -3,8 +3,8 @@
 module Skep
   module Fork
     module Guard
-      # What one check looks at, listed once: descriptors, native threads, Ruby's objects. An
-      # inspector claims the descriptors it has accounted for, so that no other reports them.
+      # What one check looks at, listed once: descriptors, native threads, Ruby's threads and
+      # objects. An inspector claims what it has accounted for, so that no other reports it.
       #
       #   inventory = ProcessInventory.new(except: [channel])
       #   inventory.descriptors("socket")        # unclaimed ones of this type
@@ -13,13 +13,17 @@ module Skep
       #   inventory.objects("PG::Connection")    # [] unless that class is loaded
       #   inventory.io(7)                        # the IO object of fd 7, or nil
       #   inventory.place(object)                # "made at app.rb:12", if Ruby traces allocations
+      #
+      # A search for a class walks the heap, 15 ms for each million of slots. So the inspectors ask
+      # the kernel first and search only for what can be there, once. After a second Ractor was
+      # started Ruby shows only objects that Ractors share.
       class ProcessInventory
         def initialize(except: [], root: "/proc")
+          @except = except
           @root = root
           @claimed = {}.compare_by_identity
-          @peers = {}.compare_by_identity
-          @objects = HeapObjects.new
-          @except = except
+          @peers = Hash.new { |peers, one| peers[one] = SocketPeer.of(one.fd) }.compare_by_identity
+          @objects = {}
         end
 
         # Returns true if this system lists descriptors.
@@ -41,35 +45,44 @@ module Skep
         def connected = descriptors("socket").select { |one| peer(one) }
 
         # Returns the other end of a socket, or nil if it is not connected.
-        def peer(descriptor)
-          return @peers[descriptor] if @peers.key?(descriptor)
-
-          @peers[descriptor] = SocketPeer.of(descriptor.fd)
-        end
-
-        # Returns true if an unclaimed :connection or :file is left, if the system does not list
-        # descriptors, and for nil.
-        def any?(need)
-          return true unless need && sees_descriptors?
-
-          need == :file ? descriptors("file").any? : connected.any?
-        end
+        def peer(descriptor) = @peers[descriptor]
 
         # Returns the unclaimed native threads that are not Ruby's.
         def native_threads = @native_threads ||= NativeThreads::Task.foreign
 
-        def claim_threads(threads) = @native_threads = native_threads - threads
+        # Claims and returns those with such a name.
+        def claim_threads(pattern)
+          claimed, @native_threads = native_threads.partition { |one| pattern.match?(one.name) }
+          claimed
+        end
 
         # Returns the unclaimed Ruby threads but the calling one.
         def ruby_threads = @ruby_threads ||= Thread.list - [Thread.current]
 
         def claim_ruby_threads(&) = @ruby_threads = ruby_threads.reject(&)
 
-        def objects(name) = @objects.of(name)
+        # Returns the live instances of a class, without loading it.
+        def objects(name)
+          @objects[name] ||= (type = constant(name)) ? ObjectSpace.each_object(type).to_a : []
+        end
 
-        def io(fd) = @objects.io(fd)
+        # Returns the open IO that owns the fd; not one that borrows it from a C library
+        # (`autoclose: false`).
+        def io(fd)
+          @ios ||= objects("IO").each_with_object({}) do |io, ios|
+            ios[io.fileno] = io if io.autoclose?
+          rescue StandardError, ScriptError
+            next # Closed, never opened, or of a class that won't say.
+          end
+          @ios[fd]
+        end
 
-        def place(object) = @objects.place(object)
+        def place(object)
+          return unless ObjectSpace.respond_to?(:allocation_sourcefile)
+
+          file = ObjectSpace.allocation_sourcefile(object)
+          "made at #{file}:#{ObjectSpace.allocation_sourceline(object)}" if file
+        end
 
         private
 
@@ -89,6 +102,16 @@ module Skep
           fds = [0, 1, 2] + @except.map(&:to_io).reject(&:closed?).map(&:fileno)
           targets = all.select { |one| fds.include?(one.fd) && one.inode }.map(&:target)
           all.select { |one| fds.include?(one.fd) || targets.include?(one.target) }
+        end
+
+        # Returns the constant of that name if it is loaded; triggers no autoload.
+        def constant(name)
+          found = name.split("::").inject(Object) do |scope, part|
+            break if scope.autoload?(part) || !scope.const_defined?(part, false)
+
+            scope.const_get(part, false)
+          end
+          found if found.is_a?(Module)
         end
       end
       private_constant :ProcessInventory

@@ -20,7 +20,7 @@ module Skep
 
         # Thread's own methods: a subclass may override them.
         INSPECT, NAME = %i[inspect name].map { |name| Thread.instance_method(name) }
-        private_constant :SAFE, :ADVICE, :POOL, :POOL_ADVICE, :INSPECT, :NAME
+        private_constant :SAFE, :ADVICE, :POOL, :POOL_ADVICE, :INSPECT
 
         RACTOR_ADVICE = "a child won't have it: let it end before the fork, and start it in " \
                         "the child"
