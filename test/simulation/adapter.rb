@@ -20,12 +20,12 @@ module Simulation
 
       def unhealthy(world, node, unhealthy)
         time = unhealthy ? (world.kernel.now * 1e9).to_i : 0
-        world.page.set(cell(world, node), Layout::ILL_SINCE, time)
+        world.page.set(cell(world, node), Layout::UNHEALTHY_SINCE, time)
       end
 
       def item(world, node, text)
         world.page.write(cell(world, node), text)
-        world.page.set(cell(world, node), Layout::HELD_SINCE, (world.kernel.now * 1e9).to_i)
+        world.page.set(cell(world, node), Layout::IN_FLIGHT_SINCE, (world.kernel.now * 1e9).to_i)
       end
 
       def measure(world, node)

@@ -182,7 +182,7 @@ class CrashAttributionTest < Skep::TestCase
 
   def hold(page_index, text, at: nil, thread: 0)
     heartbeat = Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(page_index, thread:))
-    heartbeat.hold(text)
+    heartbeat.in_flight(text)
     heartbeat.current_item(at) if at
   end
 

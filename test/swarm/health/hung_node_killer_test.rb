@@ -47,7 +47,7 @@ class HungNodeKillerTest < Skep::TestCase
   end
 
   test "publishes node_hung with the thread, its item and the backtraces, then sends TERM" do
-    Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0, thread: 2)).hold("a job")
+    Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0, thread: 2)).in_flight("a job")
     hung_node_killer.start(@node, :hung, status(2))
     assert_equal ["backtraces"], @node.calls
     hung_node_killer.add_backtraces(@node, THREADS)

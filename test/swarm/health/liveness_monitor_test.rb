@@ -51,7 +51,7 @@ class LivenessMonitorTest < Skep::TestCase
   test "reports the hung thread of a node that still beats" do
     node = node(0)
     @liveness_monitor.watch(node)
-    Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0, thread: 1)).hold("a job")
+    Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0, thread: 1)).in_flight("a job")
     beat(node)
     turn_until { @failed_nodes.any? }
     assert_equal [[0, :hung, 1]], @failed_nodes

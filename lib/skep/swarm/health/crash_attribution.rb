@@ -105,8 +105,8 @@ module Skep
 
           return if node.reason == HUNG && !evidence?(node)
 
-          held = @scoreboard.held(node)
-          @recorded[node] = suspects.record_crash(held, node.id, OS.now) if held.any?
+          items = @scoreboard.items_in_flight(node)
+          @recorded[node] = suspects.record_crash(items, node.id, OS.now) if items.any?
         end
 
         # Returns true if the items in flight may be what the node hung at: another node has done
@@ -115,7 +115,7 @@ module Skep
         def evidence?(node)
           return true if @scoreboard.done_at(node).positive?
 
-          began = @scoreboard.held_since(node) or return true
+          began = @scoreboard.in_flight_since(node) or return true
           others = @node_pool.node_table.nodes.reject { |one| one.equal?(node) || one.helper? }
           others.any? { |other| @scoreboard.done_at(other) > began }
         end

@@ -24,12 +24,13 @@ module Skep
         #   layout.of(3, thread: 2)      # => 20, the cell of its second worker thread
         #   layout.memory(3)             # => 27, the cell of its memory sample
         class Layout
-          BUSY_UNTIL = 2 # monotonic nanoseconds until which no beat is due
-          DONE = 3       # messages or items done since boot
-          HELD_SINCE = 4 # monotonic nanoseconds since when something is in flight; 0: nothing is
-          ILL_SINCE = 5  # monotonic nanoseconds of an `unhealthy!` without progress since; 0: none
-          AT = 6         # which part of what is in flight was given out last, plus 1; 0: all of it
-          DONE_AT = 7    # monotonic nanoseconds when something was done last; 0: nothing was
+          # The words of a cell. A time is monotonic nanoseconds; 0: never.
+          BUSY_UNTIL = 2      # no beat is due until then
+          DONE = 3            # number of messages or items done since boot
+          IN_FLIGHT_SINCE = 4 # since when something is in flight
+          UNHEALTHY_SINCE = 5 # time of an `unhealthy!` that no progress has followed
+          CURRENT_ITEM = 6    # which part of it was given out last, plus 1; 0: all of it
+          DONE_AT = 7         # when something was done last
 
           attr_reader :nodes
           attr_reader :threads
@@ -61,7 +62,8 @@ module Skep
         #   heartbeat.beat                       # progress
         #   heartbeat.tick                       # alive: waiting for something to do
         #   heartbeat.busy(120) { … }            # no beat is due during the block
-        #   heartbeat.hold("orders/0/17-42"); heartbeat.current_item(25); heartbeat.hold(nil)
+        #   heartbeat.in_flight("orders/0/17-42"); heartbeat.current_item(25)
+        #   heartbeat.in_flight(nil)             # it is done
         #
         # A beat takes nanoseconds and no system call.
         class Heartbeat
@@ -81,7 +83,7 @@ module Skep
 
           # Reports progress. Progress makes the thread healthy again.
           def beat
-            mark_healthy if @ill
+            mark_healthy if @unhealthy
             @page.beat(@cell)
           end
 
@@ -104,28 +106,29 @@ module Skep
           # Reports progress, and the part of what is in flight that was just given out; nil: all.
           def current_item(number)
             Messages.whole(number, "current_item takes nil or") unless place?(number)
-            mark_healthy if @ill
-            @page.mark(@cell, Layout::AT, number ? number + 1 : 0)
+            mark_healthy if @unhealthy
+            @page.mark(@cell, Layout::CURRENT_ITEM, number ? number + 1 : 0)
           end
 
           # For C that does the same as `current_item` while the thread is healthy: the cell's
           # address, and the words to write and to check. nil where pages have no address.
           def spot
-            (address = @page.address(@cell)) && [address, Layout::AT, Layout::ILL_SINCE]
+            address = @page.address(@cell)
+            address && [address, Layout::CURRENT_ITEM, Layout::UNHEALTHY_SINCE]
           end
 
           # Writes what is in flight. The thread has to make progress with it from here on. nil or
           # empty: nothing is in flight.
-          def hold(text)
+          def in_flight(text)
             text = Messages.text(text, "in_flight takes")
-            @page.set(@cell, Layout::HELD_SINCE, text.to_s.empty? ? 0 : nanoseconds(OS.now))
+            @page.set(@cell, Layout::IN_FLIGHT_SINCE, text.to_s.empty? ? 0 : nanoseconds(OS.now))
             label(text)
           end
 
           # Writes what is in flight only for the report of a crash.
           def label(text)
             text = Messages.text(text, "in_flight takes").to_s
-            @page.set(@cell, Layout::AT, 0)
+            @page.set(@cell, Layout::CURRENT_ITEM, 0)
             @page.write(@cell, text.byteslice(0, OS::SharedPage::BLOB).scrub(""))
           end
 
@@ -139,15 +142,15 @@ module Skep
 
           # The thread can't work until it beats or is marked healthy.
           def mark_unhealthy
-            return if @ill
+            return if @unhealthy
 
-            @ill = true
-            @page.set(@cell, Layout::ILL_SINCE, nanoseconds(OS.now))
+            @unhealthy = true
+            @page.set(@cell, Layout::UNHEALTHY_SINCE, nanoseconds(OS.now))
           end
 
           def mark_healthy
-            @ill = false
-            @page.set(@cell, Layout::ILL_SINCE, 0)
+            @unhealthy = false
+            @page.set(@cell, Layout::UNHEALTHY_SINCE, 0)
           end
 
           private
@@ -175,9 +178,9 @@ module Skep
         #   reader.of(node)          # => [ThreadStatus, …]: the process, and each thread at work
         #   reader.unhealthy_since(node)   # => of an `unhealthy!` without progress since; or nil
         #   reader.in_flight(node, 2)  # => ["orders/0/17-42 at 25", …], thread 2's first
-        #   reader.held(node)        # => [["orders/0/17-42", 25], …]
-        #   reader.held_since(node); reader.done_at(node)
-        #   reader.memory_sample(node)   # => time and result of its last page count, or nil
+        #   reader.items_in_flight(node)   # => [["orders/0/17-42", 25], …]
+        #   reader.in_flight_since(node); reader.done_at(node)
+        #   reader.memory_sample(node)   # => time and result of its last measurement, or nil
         class Reader
           def initialize(page, layout)
             @page = page
@@ -188,8 +191,8 @@ module Skep
           def of(node)
             own, *others = *@layout.all(node.page_index)
             at_work = others.filter_map do |cell|
-              held_since = seconds(cell, Layout::HELD_SINCE)
-              status(cell, cell - own, held_since) if held_since.positive?
+              since = seconds(cell, Layout::IN_FLIGHT_SINCE)
+              status(cell, cell - own, since) if since.positive?
             end
             [status(own, 0, node.ready_at || 0.0), *at_work]
           end
@@ -205,27 +208,22 @@ module Skep
           end
 
           # Since when the first of the items in flight is; nil: nothing is.
-          def held_since(node)
-            times = @layout.all(node.page_index).map { |cell| seconds(cell, Layout::HELD_SINCE) }
-            times.select(&:positive?).min
-          end
+          def in_flight_since(node) = earliest(node, Layout::IN_FLIGHT_SINCE)
 
-          def unhealthy_since(node)
-            times = @layout.all(node.page_index).map { |cell| seconds(cell, Layout::ILL_SINCE) }
-            times.select(&:positive?).min
-          end
+          # Since when one of its threads is unhealthy, without progress; nil: none is.
+          def unhealthy_since(node) = earliest(node, Layout::UNHEALTHY_SINCE)
 
           def in_flight(node, thread = 0)
-            held(node, thread).map { |held| CrashSuspects.name(*held) }
+            items_in_flight(node, thread).map { |item| CrashSuspects.name(*item) }
           end
 
           # Returns each item's name, and the part of it that was given out last, if it is known.
-          def held(node, thread = 0)
+          def items_in_flight(node, thread = 0)
             own = @layout.of(node.page_index)
             all = [own + thread, *@layout.all(node.page_index)].uniq
             all.filter_map do |cell|
               text = @page.read(cell).to_s.scrub
-              [text, at(cell)] unless text.empty?
+              [text, current_item(cell)] unless text.empty?
             end
           end
 
@@ -238,8 +236,13 @@ module Skep
             ThreadStatus.new(cell, thread, at, seconds(cell, Layout::BUSY_UNTIL))
           end
 
-          def at(cell)
-            part = @page.get(cell, Layout::AT)
+          def earliest(node, word)
+            times = @layout.all(node.page_index).map { |cell| seconds(cell, word) }
+            times.select(&:positive?).min
+          end
+
+          def current_item(cell)
+            part = @page.get(cell, Layout::CURRENT_ITEM)
             part.zero? ? nil : part - 1
           end
 

@@ -50,7 +50,7 @@ class HeartbeatTest < Skep::TestCase
 
   test "returns the current part of each item in flight, until the next item" do
     @node.in_flight("a batch")
-    assert_equal [["a batch", nil]], @scoreboard.held(@known)
+    assert_equal [["a batch", nil]], @scoreboard.items_in_flight(@known)
     was = own.at
     @node.current_item(0)
     assert_operator own.at, :>, was
@@ -58,11 +58,11 @@ class HeartbeatTest < Skep::TestCase
     @node.thread(2).current_item(2**40)
     assert_equal ["a batch at 0", "b at #{2**40}"], @scoreboard.in_flight(@known)
     @node.thread(2).in_flight("c")
-    assert_equal [["a batch", 0], ["c", nil]], @scoreboard.held(@known)
+    assert_equal [["a batch", 0], ["c", nil]], @scoreboard.items_in_flight(@known)
     @node.current_item(5) # this thread holds item "c", so its heartbeat gets the part
-    assert_equal [["a batch", 0], ["c", 5]], @scoreboard.held(@known)
+    assert_equal [["a batch", 0], ["c", 5]], @scoreboard.items_in_flight(@known)
     @node.in_flight("another")
-    assert_equal [["another", nil], ["c", 5]], @scoreboard.held(@known)
+    assert_equal [["another", nil], ["c", 5]], @scoreboard.items_in_flight(@known)
   ensure
     @node.thread(2).in_flight(nil)
   end
