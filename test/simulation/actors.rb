@@ -348,6 +348,7 @@ module Simulation
 
       @beats = number
       Adapter.beat(@world, self, now - (elapsed - (number * @world.beat_every)))
+      Adapter.measure(@world, self) if (number % 4).zero?
     end
 
     def recover

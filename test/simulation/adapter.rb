@@ -31,9 +31,9 @@ module Simulation
       def measure(world, node)
         rss = node.process.pages * 4096
         plain = { rss:, pss: rss, uss: rss - (9_000 * 4096), shared: 9_000 * 4096, swap: 0,
-                  anonymous: rss - (9_000 * 4096), seconds: 0.001 }
-        world.page.write(world.layout.memory(node.page_index),
-JSON.generate([world.kernel.now, plain]))
+                  anonymous: rss - (9_000 * 4096) }
+        Swarm::IPC::Scoreboard::MemorySample.leave(world.page, world.layout.memory(node.page_index),
+                                                   world.kernel.now, plain)
       end
 
       # The supervisor.
@@ -79,7 +79,6 @@ JSON.generate([world.kernel.now, plain]))
         { "nodes that are watched" => hidden(pool.liveness_monitor, :@watched).keys - ready,
           "diagnoses" => hidden(pool.hung_node_killer, :@diagnoses).keys,
           "recorded crashes" => hidden(pool.crash_attribution, :@recorded).keys,
-          "sampled" => hidden(pool.memory_monitor, :@sampling_schedule, :@due).keys - ready,
           "recycled" => hidden(pool.memory_monitor.recycler, :@queue) }
       end
 

@@ -17,7 +17,7 @@ module Skep
         mold_booting mold_ready mold_warmed mold_died mold_load_failed mold_hung mold_protocol_error
         fork_guard fork_failed node_forked node_ready node_assigned node_unassigned node_failed
         node_over_limit
-        swarm_over_budget budget_too_small memory_pressure memory_lowered node_died
+        swarm_over_budget budget_too_small memory_lowered node_died
         node_exited
         work_isolated spare_ready spare_stepped_in node_hung node_unhealthy node_healthy
         supervisor_late node_backtraces node_became_mold node_replacing node_replaced

@@ -4,16 +4,13 @@ require "etc"
 require "skep/os/cgroup/v1"
 require "skep/os/cgroup/v2"
 
-# The control group of a process: its memory use, its memory limits and its CPU quota.
+# The control group of a process: its memory limits, its OOM kills and its CPU quota.
 #
 #   cgroup = Skep::OS::Cgroup.of(pid)   # nil if no group counts memory
-#   cgroup.current     # bytes in use, without inactive page cache
 #   cgroup.limit       # bytes from which on the OOM killer acts; nil: none
 #   cgroup.high        # bytes from which on the kernel throttles; nil: none
 #   cgroup.oom_kills   # processes of the group that the OOM killer has killed so far
-#   cgroup.stalled     # seconds that its processes have waited for memory so far; nil: not counted
 #   Skep::OS::Cgroup.oom_kills   # of the whole machine
-#   Skep::OS::Cgroup.stalled     # on the whole machine
 #   Skep::OS::Cgroup.cpu_quota   # => 1.5, processors that this group may use; nil: no quota
 #   Skep::OS::Cgroup.processors  # => 2, processors that this process may use
 #
@@ -79,9 +76,6 @@ module Skep
         rescue SystemCallError
           nil # No /proc, or no descriptor is left.
         end
-
-        # Returns nil if the kernel doesn't count it: before Linux 4.20, or without PSI.
-        def stalled(pressure: "/proc/pressure/memory") = Paths.stalled(pressure)
 
         private
 

@@ -4,16 +4,8 @@ require "test_helper"
 require "skep/swarm"
 
 class CgroupMemoryTest < Skep::TestCase
-  Group = Struct.new(:limit, :high, :current, :oom_kills, :stalled, keyword_init: true)
-  # A machine whose processes are stalled more each time that one looks.
-  class Stalled < Skep::OS::Machine
-    def read(path)
-      return super unless path == "/proc/pressure/memory"
-
-      "some avg10=0.00 total=#{@microseconds = @microseconds.to_i + 100_000_000}"
-    end
-  end
-  private_constant :Group, :Stalled
+  Group = Struct.new(:limit, :high, :oom_kills, keyword_init: true)
+  private_constant :Group
 
   def setup
     @published = []
@@ -39,42 +31,58 @@ class CgroupMemoryTest < Skep::TestCase
                  facts.except(:error))
   end
 
-  test "publishes memory_pressure, and checks it at most every ten seconds" do
-    memory = cgroup_memory(limit: 1000, current: 990)
-    3.times { |second| memory.check(100.0 + second) }
-    assert_equal [[:memory_pressure, :warn]], @published.map { |event| event.first(2) }
-    @group.current = 100
-    memory.check(110.0)
-    @group.current = 990
-    memory.check(111.0)
-    memory.check(120.0)
-    assert_equal 2, @published.size
+  test "oom? returns true once for each OOM kill that the kernel has counted" do
+    memory = cgroup_memory(oom_kills: 7)
+    refute killed?(memory)
+    @group.oom_kills = 9
+    assert_equal [true, true, false], Array.new(3) { killed?(memory) }
   end
 
-  test "a pressure of the control group that can't be read once isn't taken from the machine" do
-    Skep::OS.run_on(Stalled.new) do
-      memory = cgroup_memory(limit: nil)
-      [0.0, nil, 0.1, nil, 0.2].each_with_index do |stalled, index|
-        @group.stalled = stalled
-        memory.check(100.0 + (10 * index))
-      end
-      assert_empty @published
-    end
+  test "oom? returns true for no exit but SIGKILL" do
+    memory = cgroup_memory
+    @group.oom_kills = 1
+    refute memory.oom?(Skep::Swarm::IPC::ExitStatus.new(nil, "TERM"))
+    refute memory.oom?(Skep::Swarm::IPC::ExitStatus.new(1, nil))
+    assert killed?(memory)
   end
 
-  test "oom? returns true once for each OOM kill" do
-    memory = cgroup_memory(oom_kills: 1)
+  test "drops an unmatched kill after ten to twenty seconds, and not before" do
+    memory = cgroup_memory
+    @group.oom_kills = 1
+    [100.0, 105.0, 109.9].each { |now| memory.expire_kills(now) }
+    assert killed?(memory)
     @group.oom_kills = 2
-    assert memory.oom?(Skep::Swarm::IPC::ExitStatus.new(nil, "KILL"))
-    refute memory.oom?(Skep::Swarm::IPC::ExitStatus.new(nil, "KILL"))
+    [110.0, 120.0].each { |now| memory.expire_kills(now) }
+    refute killed?(memory)
+  end
+
+  test "a counter that can't be read for a while changes nothing" do
+    memory = cgroup_memory
+    @group.oom_kills = 1
+    memory.expire_kills(100.0)
+    @group.oom_kills = nil
+    [110.0, 120.0].each { |now| memory.expire_kills(now) }
+    refute killed?(memory)
+    @group.oom_kills = 2
+    memory.expire_kills(130.0)
+    assert_equal [true, false], Array.new(2) { killed?(memory) }
+  end
+
+  test "matches no exit if the kernel counts no kills" do
+    memory = cgroup_memory(oom_kills: nil)
+    refute killed?(memory)
+    memory.expire_kills(100.0)
+    refute killed?(memory)
   end
 
   private
 
   def cgroup_memory(**facts)
-    @group = Group.new(stalled: 0.0, oom_kills: 0, **facts)
+    @group = Group.new(oom_kills: 0, **facts)
     events = Skep::Swarm::Runtime::EventBus.new
     events.subscribe { |event| @published << [event.name, event.level, event.facts] }
     Skep::Swarm::Memory::CgroupMemory.new(@group, events:)
   end
+
+  def killed?(memory) = memory.oom?(Skep::Swarm::IPC::ExitStatus.new(nil, "KILL"))
 end

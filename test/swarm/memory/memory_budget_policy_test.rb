@@ -4,6 +4,9 @@ require "test_helper"
 require "skep/swarm"
 
 class MemoryBudgetPolicyTest < Skep::TestCase
+  Memory = Struct.new(:uss_min, :young_uss)
+  private_constant :Memory
+
   test "returns nil within the budget" do
     assert_nil decide(1000, large: [900, 100])
   end
@@ -22,9 +25,9 @@ class MemoryBudgetPolicyTest < Skep::TestCase
   end
 
   test "returns :too_small if no replacement would free enough memory" do
-    assert_equal [:too_small, nil], decide(1100, one: [500, 480], other: [500, 490])
-    assert_equal [:too_small, nil], decide(1100, one: [500, 500])
-    assert_equal [:too_small, nil], decide(1100)
+    assert_equal [:too_small], decide(1100, one: [500, 480], other: [500, 490])
+    assert_equal [:too_small], decide(1100, one: [500, 500])
+    assert_equal [:too_small], decide(1100)
   end
 
   test "replaces a node for a small gain that covers the excess" do
@@ -33,10 +36,9 @@ class MemoryBudgetPolicyTest < Skep::TestCase
 
   private
 
+  # nodes: each with its USS now, and when it was young.
   def decide(total, leaving: nil, **nodes)
-    nodes.transform_values! do |uss, baseline|
-      Skep::Swarm::Memory::MemoryBudgetPolicy::NodeShare.new(uss:, baseline:)
-    end
-    Skep::Swarm::Memory::MemoryBudgetPolicy.new(budget: 1000).decide(total:, nodes:, leaving:)
+    nodes.transform_values! { |uss, young| Memory.new(uss, young) }
+    Skep::Swarm::Memory::MemoryBudgetPolicy.new(1000).decide(total, nodes, leaving)
   end
 end

@@ -8,7 +8,7 @@ require "skep/swarm"
 class MemoryMonitorTest < Skep::TestCase
   MIB = 1 << 20
   Slot = Struct.new(:id, :node, :successor)
-  Group = Struct.new(:limit, :high, :current, :oom_kills, :stalled)
+  Group = Struct.new(:limit, :high, :oom_kills)
   Node = Struct.new(:slot, :pid, :ready_at, :node_memory, :watches, :sent) do
     def id = slot.id
     def event_facts = { id: }
@@ -47,15 +47,35 @@ class MemoryMonitorTest < Skep::TestCase
     super
   end
 
-  test "requests a page count from a node, and returns the last result" do
+  test "returns the node's last measurement, and what it can without one" do
     node = swarm.first
-    await { node.sent.any? }
-    assert_equal ["measure"], node.sent
     assert_nil @memory_monitor.memory(node)[:uss]
     assert_operator @memory_monitor.memory(node)[:rss], :>, MIB
     measured(node, 10)
     assert_in_delta 10 * MIB, @memory_monitor.memory(node)[:uss], 5 * MIB
     assert_nil @memory_monitor.memory(nil)
+  end
+
+  test "a node has answered a request once its measurement is newer" do
+    node = swarm.first
+    measured(node, 10)
+    since = Skep::OS.now
+    @memory_monitor.measure([node])
+    assert_equal ["measure"], node.sent
+    refute @memory_monitor.answered?(node, since:)
+    measured(node, 10)
+    assert @memory_monitor.answered?(node, since:)
+  end
+
+  test "a node whose counters can't be read is measured by itself alone" do
+    @pid, pid = 2**22, @pid # no process has this number
+    node, = swarm(1, memory_limit: "500M")
+    @pid = pid
+    assert_equal 0, @memory_monitor.memory(node)[:rss]
+    measured(node, 550)
+    assert_equal 550 * MIB, @memory_monitor.memory(node)[:rss]
+    await { @node_pool.replaced.any? }
+    assert_equal [[:node_over_limit, 0, false]], published(:at_once)
   end
 
   test "replaces a node over its limit once, and publishes node_over_limit" do
@@ -78,7 +98,7 @@ class MemoryMonitorTest < Skep::TestCase
 
   test "replaces the node with the most private memory if the swarm exceeds memory_budget" do
     nodes = swarm(3, memory_budget: "1200M")
-    nodes.each { |node| node.node_memory.instance_variable_set(:@born_at, -100.0) } # not young
+    nodes.each { |node| node.node_memory.instance_variable_set(:@ready_at, -100.0) } # not young
     nodes.zip([300, 500, 400]) { |node, mib| measured(node, mib) }
     await { @node_pool.replaced.any? }
     assert_equal [[1, "memory_budget"]], @node_pool.replaced
@@ -87,7 +107,7 @@ class MemoryMonitorTest < Skep::TestCase
 
   test "publishes budget_too_small once, and replaces no node" do
     swarm(2, memory_budget: "1M").each { |node| measured(node, 300) }
-    await { @published.any? }
+    await { @published.size > 2 }
     2.times { @loop.turn(0.6) }
     assert_empty @node_pool.replaced
     assert_equal [[:budget_too_small, nil, MIB]], published(:budget)
@@ -119,7 +139,7 @@ class MemoryMonitorTest < Skep::TestCase
     @node_pool = NodePool.new(Array.new(size) { |id| Slot.new(id) }, [])
     events = Skep::Swarm::Runtime::EventBus.new
     events.subscribe { |event| @published << [event.name, { level: event.level, **event.facts }] }
-    cgroup_memory = Skep::Swarm::Memory::CgroupMemory.new(Group.new(nil, nil, nil, 0, 0.0), events:)
+    cgroup_memory = Skep::Swarm::Memory::CgroupMemory.new(Group.new(nil, nil, 0), events:)
     @samples = {}.compare_by_identity
     @memory_monitor = Skep::Swarm::Memory::MemoryMonitor.new(
       @node_pool, config, cgroup_memory, loop: @loop, events:, samples: @samples.method(:[]),
@@ -127,15 +147,15 @@ class MemoryMonitorTest < Skep::TestCase
     )
     @node_pool.memory_monitor = @memory_monitor
     @node_pool.slots.map { |slot| slot.node = Node.new(slot, @pid, Skep::OS.now, nil, [], []) }
-              .each { |node| @memory_monitor.watch(node) }
+              .each { |node| events.publish(:node_ready, node) }
   end
 
-  # Sets the result of a node's page count: its private memory in MiB.
+  # Sets the result of a node's measurement: its private memory in MiB.
   def measured(node, mib)
     anonymous = Skep::OS::Memory::Statm.of(@pid).anonymous
     bytes = { "rss" => mib, "pss" => mib, "uss" => mib, "shared" => 0, "swap" => 0 }
     @samples[node] = [Skep::OS.now, { **bytes.transform_values { |value| value * MIB },
-                                      "anonymous" => anonymous, "seconds" => 0.001 }]
+                                      "anonymous" => anonymous }]
   end
 
   def await
@@ -143,5 +163,10 @@ class MemoryMonitorTest < Skep::TestCase
     @loop.turn(0.1) until yield || Skep::OS.now > deadline
   end
 
-  def published(fact) = @published.map { |name, facts| [name, *facts.values_at(:id, fact)] }
+  # Without node_ready of each node.
+  def published(fact)
+    @published.drop(@node_pool.slots.size).map do |name, facts|
+      [name, *facts.values_at(:id, fact)]
+    end
+  end
 end

@@ -7,8 +7,7 @@ require "skep/swarm"
 # them has the same variables and reports the same facts.
 class PersistedTest < Skep::TestCase
   Swarm = Skep::Swarm
-  Statm = Skep::OS::Memory::Statm
-  private_constant :Swarm, :Statm
+  private_constant :Swarm
 
   test "RestartHistory keeps when a slot's processes died" do
     deaths = Swarm::Nodes::RestartHistory.new
@@ -30,15 +29,6 @@ class PersistedTest < Skep::TestCase
     restored = Swarm::Health::PauseCompensation.new.restore(reloaded(pause_compensation.dump))
     assert_equal pause_compensation.apply(scoreboard.first), restored.apply(scoreboard.first)
     assert_same_facts pause_compensation, restored
-  end
-
-  test "NodeMemory keeps its measurements" do
-    node_memory = aged_memory
-    restored = Swarm::Memory::NodeMemory.restore(reloaded(node_memory.dump))
-    assert_equal node_memory.to_plain(900.0), restored.to_plain(900.0)
-    assert_equal node_memory.facts, restored.facts
-    [node_memory, restored].each { |one| one.seen(resident(900), 950.0) }
-    assert_same_facts node_memory, restored
   end
 
   test "NodeTable keeps which page indexes are free, and which were never used" do
@@ -118,16 +108,5 @@ class PersistedTest < Skep::TestCase
 
   def plain_facts(slot, facts)
     JSON.parse(JSON.generate(slot.to_plain(**facts))).except("last_hang")
-  end
-
-  def resident(mebibytes) = Statm.new(rss: mebibytes << 21, anonymous: mebibytes << 20)
-
-  def aged_memory
-    node_memory = Swarm::Memory::NodeMemory.new(resident(10), sharers: 3, now: 100.0)
-    (1..40).each { |turn| node_memory.seen(resident(10 + turn), 100.0 + (turn * 20)) }
-    node_memory.measured({ "rss" => 9, "pss" => 8, "uss" => 7, "shared" => 6, "swap" => 0,
-                           "anonymous" => 5, "seconds" => 0.1 }, 800.0)
-    node_memory.requested(801.0)
-    node_memory
   end
 end

@@ -32,11 +32,6 @@ module Skep
           @top = top
         end
 
-        def current
-          used = Paths.number("#{directory}/#{self.class::USED}") or return
-          used - (Paths.field("#{directory}/memory.stat", self.class::CACHE) || 0)
-        end
-
         def oom_kills = Paths.field("#{directory}/#{self.class::KILLS}", "oom_kill")
 
         private

@@ -23,12 +23,6 @@ module Skep
 
           def field(path, name) = read(path)&.slice(/^#{name} (\d+)$/, 1)&.to_i
 
-          # Returns the seconds in a pressure file: some avg10=0.00 … total=microseconds.
-          def stalled(path)
-            total = read(path)&.slice(/^some .*total=(\d+)/, 1)
-            total && (total.to_i / 1e6)
-          end
-
           private
 
           def read(path)

@@ -5,9 +5,9 @@ require "skep/os/cgroup/group"
 module Skep
   module OS
     class Cgroup
-      # A group of version 1's memory hierarchy. It has no `high`, and doesn't count stalls.
+      # A group of version 1's memory hierarchy. It has no `high`.
       class V1 < Group
-        USED, CACHE, KILLS = "memory.usage_in_bytes", "total_inactive_file", "memory.oom_control"
+        USED, KILLS = "memory.usage_in_bytes", "memory.oom_control"
         NONE = 1 << 62 # The kernel shows no limit as about 2 ** 63.
         private_constant :NONE
 
@@ -19,8 +19,6 @@ module Skep
         def limit = numbers("memory.limit_in_bytes").select { |bytes| bytes < NONE }.min
 
         def high = nil
-
-        def stalled = nil
       end
     end
   end

@@ -7,7 +7,7 @@ module Skep
     class Cgroup
       # A group of version 2's unified hierarchy. A limit of "max" is none.
       class V2 < Group
-        USED, CACHE, KILLS = "memory.current", "inactive_file", "memory.events"
+        USED, KILLS = "memory.current", "memory.events"
 
         # Returns the quota and its period in microseconds; nil for "max".
         def self.cpu_bandwidth(path) = Paths.numbers("#{path}/cpu.max")
@@ -15,8 +15,6 @@ module Skep
         def limit = numbers("memory.max").min
 
         def high = numbers("memory.high").min
-
-        def stalled = Paths.stalled("#{directory}/memory.pressure")
       end
     end
   end

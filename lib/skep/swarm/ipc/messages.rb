@@ -164,7 +164,7 @@ module Skep
                                descriptor: "the mold's channel"),
           "backtraces" => row("reports its backtraces; hung: it is considered hung",
                               "hung" => Field::FLAG.or_nil),
-          "measure" => row("writes a sample of its memory to the page"),
+          "measure" => row("measures its memory now"),
           "chaos" => row("hangs or leaks, for `skep chaos`", "order" => Field::TEXT,
                                                              "bytes" => Field::WHOLE.or_nil),
           "step_in" => row("takes this slot", "node" => Field::WHOLE, "task" => Field::WHOLE,

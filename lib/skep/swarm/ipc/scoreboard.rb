@@ -7,7 +7,7 @@ require "json"
 #   layout = Scoreboard::Layout.new(nodes: 4, threads: 5)     # where each writes
 #   heartbeat = Scoreboard::Heartbeat.new(page, layout.of(3, thread: 2))   # a thread's writer
 #   reader = Scoreboard::Reader.new(page, layout)             # the supervisor's side
-#   Scoreboard::MemorySample.leave(page, layout.memory(3))    # a node's count of its own pages
+#   Scoreboard::MemorySample.find(page, layout.memory(3))     # a node's count of its own pages
 #
 # Each cell has one writer, so there is no lock. A node can write anything there: the readers accept
 # whatever they find.
@@ -249,52 +249,46 @@ module Skep
           def seconds(cell, word) = @page.get(cell, word) / 1e9
         end
 
-        # A node's count of its own pages. The kernel looks at every page for it, 17 ms for a
-        # gigabyte, so the node does it when the supervisor asks, and the supervisor's loop never
-        # waits for it.
+        # A node's count of its own pages, which it makes itself (Memory::MemoryMeter).
         #
-        #   MemorySample.of_self             # => {"rss" => …, "pss" => …, "seconds" => …}
-        #   MemorySample.leave(page, cell)   # in the node: writes it to the page
-        #   MemorySample.find(page, cell)    # in the supervisor: [when, what]; {}: it couldn't,
+        #   MemorySample.of_self             # => {"rss" => …, "pss" => …}; {}: it can't count
+        #   MemorySample.leave(page, cell, OS.now, sample)   # in the node: writes it to the page
+        #   MemorySample.find(page, cell)    # in the supervisor: [when, what]
         #                                    # nil: there is nothing, or nothing valid
-        #
-        # "seconds" is the processor time that the count took. Without /proc, or without a free
-        # descriptor to open a file with, a sample is {}.
         module MemorySample
           BYTES = %w[rss pss uss shared swap anonymous].freeze
           MOST = 2**53 # bytes
-          CLOCK = Process::CLOCK_THREAD_CPUTIME_ID
-          private_constant :MOST, :CLOCK
+          private_constant :MOST
 
           class << self
+            # Returns {} without /proc, without a free descriptor to open a file with, or where the
+            # process may not read its own files (AppArmor).
             def of_self
-              began = Process.clock_gettime(CLOCK)
-              memory = OS::Memory.of or return {}
-              anonymous = OS::Memory::Statm.of&.anonymous or return {}
-              seconds = Process.clock_gettime(CLOCK) - began
-              { **memory.to_h.transform_keys(&:to_s), "anonymous" => anonymous,
-                "seconds" => seconds }
+              memory = OS::Memory.of
+              statm = OS::Memory::Statm.of
+              return {} unless memory && statm
+
+              { **memory.to_h.transform_keys(&:to_s), "anonymous" => statm.anonymous }
+            rescue Errno::EACCES
+              {}
             end
 
-            def leave(page, cell)
-              page.write(cell, JSON.generate([OS.now, of_self]))
-            end
+            def leave(page, cell, now, sample) = page.write(cell, JSON.generate([now, sample]))
 
             def find(page, cell)
               text = page.read(cell) or return
-              at, plain = JSON.parse(text.scrub)
-              return unless at.is_a?(Float) && at.between?(0.0, OS.now) && plain.is_a?(Hash)
+              at, sample = JSON.parse(text.scrub)
+              return unless at.is_a?(Float) && at.between?(0.0, OS.now) && sample.is_a?(Hash)
 
-              [at, plain.empty? ? {} : read(plain)]
+              [at, sample.empty? ? {} : read(sample)]
             rescue JSON::ParserError, ArgumentError, KeyError, TypeError, FloatDomainError
               nil # a node can write anything there
             end
 
             # Returns a sample as numbers within bounds. Raises ArgumentError, KeyError, TypeError
             # or FloatDomainError if it isn't one.
-            def read(plain)
-              bytes = BYTES.to_h { |name| [name, Integer(plain.fetch(name)).clamp(0, MOST)] }
-              { **bytes, "seconds" => Float(plain.fetch("seconds")).clamp(0.0, 60.0) }
+            def read(sample)
+              BYTES.to_h { |name| [name, Integer(sample.fetch(name)).clamp(0, MOST)] }
             end
           end
         end

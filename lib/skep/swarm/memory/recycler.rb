@@ -92,32 +92,6 @@ module Skep
           end
         end
       end
-
-      # Decides whether a node has reached `max_lifetime`. Pure: takes facts and a time, returns a
-      # decision.
-      #
-      #   policy = MaxLifetimePolicy.new(3600.0)
-      #   part = policy.part                              # random, 0.9 to 1.1, drawn once a node
-      #   policy.decide(ready_at: 10.0, part: 1.05, now: 1000.0)
-      #   # => 2790.0: seconds left, or :replace
-      #
-      # The jitter spreads the replacement of nodes that were forked together.
-      class MaxLifetimePolicy
-        JITTER = 0.1
-        private_constant :JITTER
-
-        def initialize(seconds, random: Random)
-          @seconds = seconds
-          @random = random
-        end
-
-        def part = 1 + (JITTER * ((2 * @random.rand) - 1))
-
-        def decide(ready_at:, part:, now:)
-          left = ready_at + (@seconds * part) - now
-          left.positive? ? left : :replace
-        end
-      end
     end
   end
 end

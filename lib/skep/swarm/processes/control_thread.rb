@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A node's control thread: handles signals and messages of the supervisor, and notices the
-# supervisor's death, while the work is busy.
+# supervisor's death, while the work is busy. It also measures the node's memory from time to time.
 #
 #   control = ControlThread.new(signals:, orphan_timeout: 5.0).start
 #   control.serve(node, channel) { |frame| … }    # the block gets messages that it doesn't handle
@@ -35,8 +35,9 @@ module Skep
           self
         end
 
-        def serve(node, channel, &other)
-          @other, @channel, @node = other, channel, node
+        # meter: a Memory::MemoryMeter; nil for a process that isn't measured.
+        def serve(node, channel, meter: nil, &other)
+          @other, @channel, @meter, @node = other, channel, meter, node
           @waker.write("w")
           self
         end
@@ -76,14 +77,21 @@ module Skep
 
         def watch
           until @left
-            IO.select(sources, pending, nil, @deadline && [@deadline - OS.now, 0].max)
+            IO.select(sources, pending, nil, seconds_left)
             end_orphan if @deadline && OS.now >= @deadline
             @wake.read_nonblock(256, exception: false)
             take_orders if @node
+            @meter.measure if @meter&.due?
           end
         rescue StandardError => e # a node that can't be controlled must be replaced
           warn("skep: the control thread failed: #{e.full_message(highlight: false)}")
           Process.exit!(1)
+        end
+
+        # Returns the seconds until something is due; nil if nothing is.
+        def seconds_left
+          due = [*@deadline, *@meter&.due].min
+          due && [due - OS.now, 0].max
         end
 
         def take_orders

@@ -79,7 +79,8 @@ module Skep
 
         def take_control
           @standby = StandbyWait.new(@node, report: method(:report)) if spare?
-          @control.serve(@node, @channel) { |frame| handle(frame) }
+          @meter = memory_meter unless helper?
+          @control.serve(@node, @channel, meter: @meter) { |frame| handle(frame) }
           ENV["SKEP_NODE_ID"] = @node.id&.to_s
           Runtime::SocketActivation.announce if ENV.key?(Runtime::SocketActivation::COUNT)
           set_title
@@ -144,11 +145,15 @@ module Skep
         # Messages that the control thread doesn't handle.
         def handle(frame)
           case frame.type
-          when "measure"
-            IPC::Scoreboard::MemorySample.leave(@page, @layout.memory(@birth["page_index"]))
+          when "measure" then @meter&.measure
           when "chaos" then FaultInjection.run(frame["order"], frame["bytes"]) if @config.chaos
           else (@helper_main || @standby)&.receive(frame)
           end
+        end
+
+        def memory_meter
+          nodes = @swarm.tasks.sum { |task| task.nodes || @config.nodes }
+          Memory::MemoryMeter.new(@page, @layout.memory(@birth["page_index"]), @config, nodes:)
         end
 
         def helper_main

@@ -75,8 +75,7 @@ module Skep
           memory = node["memory"]
           { **node.slice(*NODE), "cpu" => @sample.cpu[node["id"]]&.round(3), "rate" => @rates[id],
             "done" => number(node["work"]["done"]),
-            "memory" => memory && memory.slice(*MEMORY), "decay" => memory && memory["decay"],
-            "hang" => hang(node["last_hang"]),
+            "memory" => memory && memory.slice(*MEMORY), "hang" => hang(node["last_hang"]),
             "facts" => facts(node["work"]) }
         end
 

@@ -1,5 +1,4 @@
-// The table of nodes. Details of a node: what its work reports, how much memory it no longer shares
-// with its mold, and where its threads hung.
+// The table of nodes. Details of a node: what its work reports, and where its threads hung.
 
 import { Chart } from "./charts.js"
 import { find, make, mark, set } from "./dom.js"
@@ -69,7 +68,7 @@ function showUnder(cell, row) {
   const hang = row.hang && `${row.hang.reason}, ${format.span(row.hang.seconds_ago)} ago, pid ${row.hang.pid}${row.hang.line ? `, at ${row.hang.line}` : ""}`
   const rows = [["Mold", row.mold], ["Done", format.count(row.done)],
                 ["Deaths", `${deaths.boot ?? 0} at boot, ${deaths.work ?? 0} at work`],
-                ["Unhealthy", row.unhealthy], ["Last hang", hang], ["Private memory by age", decay(row.decay)], ...facts]
+                ["Unhealthy", row.unhealthy], ["Last hang", hang], ...facts]
   const list = (cell.list ??= cell.appendChild(make("dl")))
   list.replaceChildren(...rows.filter(([, value]) => value != null && value !== "").flatMap(([name, value]) =>
     [make("dt", {}, name), make("dd", {}, String(value))]))
@@ -80,8 +79,6 @@ function showUnder(cell, row) {
     cell.append(cell.ask, cell.threads)
   }
 }
-
-const decay = (ages) => ages?.map(({ age, uss }) => `${format.bytes(uss)} at ${format.span(age)}`).join(", ")
 
 async function showThreads(place, node) {
   const answer = await fetch(`threads?${new URLSearchParams({ swarm: current().name, node })}`)
