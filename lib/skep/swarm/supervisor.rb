@@ -158,6 +158,25 @@ module Skep
         2 * (config&.boot_timeout || option.read(given) || option.value)
       end
 
+      # Called by MoldPool: what molds report of nodes.
+
+      def node_forked(page_index, pid, pidfd)
+        leader(pid)
+        @node_pool.node_forked(page_index, pid, pidfd)
+      end
+
+      def fork_failed(page_index, error) = @node_pool.fork_failed(page_index, error)
+      def node_exited(page_index, pid, exit) = @node_pool.node_exited(page_index, pid, exit)
+
+      # Returns true if this exit was caused by the kernel's OOM killer.
+      def oom?(exit) = @node_pool&.cgroup_memory&.oom?(exit)
+
+      # Closes the supervisor's resources in a fork of this process: a mold, or a child that the
+      # application forks.
+      def close_in_child
+        [@observers, @own_processes, @resources, @process_setup].compact.each(&:close_in_child)
+      end
+
       # Ends the swarm because it can't boot. sentence: the error for the user.
       def fail_boot(sentence, exit_code = ExitCode::FAILED)
         @lifecycle.fail_boot(sentence, exit_code)
@@ -258,9 +277,6 @@ module Skep
         events.subscribe(:mold_ready) { |event| mold_ready(event.subject) }
         events.subscribe(:code_adopted) { |event| code_adopted(**event.facts) }
         events.subscribe(:mold_exited) { |event| mold_exited(event.subject, **event.facts) }
-        events.subscribe(:fork_reported) { |event| fork_reported(**event.facts) }
-        events.subscribe(:node_fork_failed) { |event| fork_failed(**event.facts) }
-        events.subscribe(:exit_reported) { |event| exit_reported(**event.facts) }
       end
 
       # The first mold that has loaded the swarm file determines the configuration. The rollout
@@ -306,17 +322,6 @@ module Skep
         fail_boot("#{file}: the mold ended while it loaded it, #{why}")
       end
 
-      def fork_reported(page_index:, pid:, pidfd:)
-        leader(pid)
-        @node_pool.node_forked(page_index, pid, pidfd)
-      end
-
-      def fork_failed(page_index:, error:) = @node_pool.fork_failed(page_index, error)
-
-      def exit_reported(page_index:, pid:, exit_status:)
-        @node_pool.node_exited(page_index, pid, exit_status)
-      end
-
       # A mold or a node has started, and is the leader of a process group.
       def leader(pid) = @process_setup.orphan_reaper.leader(pid)
 
@@ -326,10 +331,7 @@ module Skep
         close_in_child = method(:close_in_child)
         @process_setup = @setup_of.new(self, program: @launcher.program?, ours: method(:ours),
                                              forked: close_in_child)
-        @mold_pool = Molds::MoldPool.new(@launcher, loop:, events:, close_in_child:,
-                                                    lifecycle: @lifecycle,
-                                                    boot_limit: method(:boot_limit),
-                                                    oom: method(:oom?))
+        @mold_pool = Molds::MoldPool.new(@launcher, self, loop:, events:)
         @own_processes = OwnProcesses.new(self, @mold_pool)
         @process_setup.take
       end
@@ -393,8 +395,6 @@ module Skep
         @mold_pool.configure(config, @resources.page, @resources.layout)
       end
 
-      def oom?(exit_status) = @node_pool&.cgroup_memory&.oom?(exit_status)
-
       def set_title
         Process.setproctitle("skep #{config.name} supervisor") if config.process_titles
       end
@@ -429,12 +429,6 @@ module Skep
           events.publish(:orphan_left, level: :warn, pid:,
                                        error: "it belongs to another user, and can't be ended")
         end
-      end
-
-      # Closes the supervisor's resources in a fork of this process: a mold, or a child that the
-      # application forks.
-      def close_in_child
-        [@observers, @own_processes, @resources, @process_setup].compact.each(&:close_in_child)
       end
 
       def ours = @own_processes.pids << @changes&.trial

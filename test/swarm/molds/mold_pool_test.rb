@@ -6,9 +6,14 @@ require "skep/swarm"
 # With a real loop, and processes that only sleep. The test holds the molds' ends of the channels.
 class MoldPoolTest < Skep::TestCase
   Swarm = Skep::Swarm
-  Lifecycle = Struct.new(:nodes_requested, :stopping) do
+  Supervisor = Struct.new(:nodes_requested, :stopping, :reports) do
     def nodes_requested? = nodes_requested
     def stopping? = stopping
+    def boot_limit = 60.0
+    def oom?(_exit) = false
+    def close_in_child = Process.spawn("sleep", "60")
+    def fork_failed(*facts) = reports << [:fork_failed, *facts]
+    def node_exited(*facts) = reports << [:node_exited, *facts]
   end
   Launcher = Struct.new(:theirs, :failures) do
     def start(_number, close_in_child:)
@@ -24,8 +29,8 @@ class MoldPoolTest < Skep::TestCase
   READY = { "seconds" => 0.5, "findings" => ["a thread"], "warmup" => { "gc" => "done" },
             "passes_on" => true, "slots" => 3 }.freeze
   FACTS = %i[mold_booting mold_loaded mold_load_rejected mold_load_failed mold_ready mold_died
-             mold_exited node_fork_failed exit_reported mold_hung fork_guard].freeze
-  private_constant :Swarm, :Lifecycle, :Launcher, :READY, :FACTS
+             mold_exited mold_hung fork_guard].freeze
+  private_constant :Swarm, :Supervisor, :Launcher, :READY, :FACTS
 
   def setup
     super
@@ -33,12 +38,9 @@ class MoldPoolTest < Skep::TestCase
     @events = Swarm::Runtime::EventBus.new
     @published = []
     @events.subscribe(*FACTS) { |event| @published << event }
-    @lifecycle = Lifecycle.new(true, false)
+    @supervisor = Supervisor.new(true, false, [])
     @launcher = Launcher.new([], 0)
-    close_in_child = -> { Process.spawn("sleep", "60") }
-    @pool = Swarm::Molds::MoldPool.new(@launcher, loop: @loop, events: @events,
-                                                  lifecycle: @lifecycle, boot_limit: -> { 60.0 },
-                                                  oom: ->(_) { false }, close_in_child:)
+    @pool = Swarm::Molds::MoldPool.new(@launcher, @supervisor, loop: @loop, events: @events)
     @pool.configure(Swarm::Definition::Config.new("s", { "liveness_timeout" => 30 }, tasks: [{}]),
                     page = Skep::OS::SharedPage.create(4096), layout)
     @page = page
@@ -67,9 +69,15 @@ class MoldPoolTest < Skep::TestCase
     mold = ready_mold
     before = @published.size
     send_from(mold, "ready", READY)
+    assert_equal before, @published.size
+  end
+
+  test "passes on to the supervisor what a mold reports of nodes" do
+    mold = ready_mold
     send_from(mold, "fork_failed", "page_index" => 3, "error" => "EAGAIN")
-    assert_equal [:node_fork_failed], @published.drop(before).map(&:name)
-    assert_equal({ page_index: 3, error: "EAGAIN" }, @published.last.facts)
+    send_from(mold, "exited", "page_index" => 4, "pid" => 42, "exit_status" => 1, "signal" => nil)
+    assert_equal [[:fork_failed, 3, "EAGAIN"],
+                  [:node_exited, 4, 42, Swarm::IPC::ExitStatus.new(1, nil)]], @supervisor.reports
   end
 
   test "restarts a mold that dies" do
@@ -87,7 +95,7 @@ class MoldPoolTest < Skep::TestCase
     @pool.retire(mold, in_use: true)
     mold.kill
     turn_until { @pool.molds.empty? }
-    @lifecycle.nodes_requested = false
+    @supervisor.nodes_requested = false
     @pool.start.kill
     turn_until { @pool.molds.empty? }
     @loop.turn(0.01)
@@ -126,7 +134,7 @@ class MoldPoolTest < Skep::TestCase
   end
 
   test "before the first boot, only announces mold_load_rejected for the supervisor" do
-    @lifecycle.nodes_requested = false
+    @supervisor.nodes_requested = false
     mold = @pool.start
     send_from(mold, "refused", "sentence" => "no", "exit_code" => 78)
     assert_equal %i[mold_booting mold_load_rejected], @published.map(&:name)
@@ -147,7 +155,7 @@ class MoldPoolTest < Skep::TestCase
     ready_mold
     @pool.start
     gone = false
-    @lifecycle.stopping = true
+    @supervisor.stopping = true
     @pool.release { gone = true }
     @pool.kill
     turn_until { gone }

@@ -2,8 +2,7 @@
 
 # Starts molds, follows each to its end, restarts them, and acts on what they send.
 #
-#   mold_pool = MoldPool.new(launcher, loop:, events:, lifecycle:, boot_limit:, oom:,
-#                            close_in_child:)
+#   mold_pool = MoldPool.new(launcher, supervisor, loop:, events:)
 #   mold_pool.start                            # the first mold loads the swarm's file
 #   mold_pool.configure(config, page, layout)  # what that file has said
 #   mold_pool.prepare(mold)
@@ -12,7 +11,8 @@
 #   mold_pool.retire(mold, in_use: true)       # it leaves when its last node is gone
 #   mold_pool.release { … }                    # all molds leave; called when none is left
 #
-# It knows neither nodes nor the supervisor. What happens to a mold is on the event bus:
+# The supervisor is told what molds report of nodes: node_forked, fork_failed, node_exited. What
+# happens to a mold is on the event bus, as a rollout watches its own mold:
 #
 # | fact | when |
 # |---|---|
@@ -20,9 +20,6 @@
 # | mold_loaded (plain) | it has loaded the swarm's file and waits for `prepare` |
 # | mold_load_rejected (error, exit_code) | it can't load the file, or prepare |
 # | mold_exited (exit_status, obstacle) | it has ended; its nodes work on (NodePool#mold_exited) |
-# | fork_reported (page_index, pid, pidfd) | it has forked a node |
-# | node_fork_failed (page_index, error) | it can't fork this node |
-# | exit_reported (page_index, pid, exit_status) | a node of it has ended |
 module Skep
   class Swarm
     module Molds
@@ -36,17 +33,11 @@ module Skep
 
         attr_reader :molds
 
-        # lifecycle: answers stopping? and nodes_requested?; boot_limit: returns how many seconds a
-        # mold may take to be ready; oom: returns true if this exit was the OOM killer's;
-        # close_in_child: closes what is the supervisor's alone in a mold that is forked from it.
-        def initialize(launcher, loop:, events:, lifecycle:, boot_limit:, oom:, close_in_child:)
+        def initialize(launcher, supervisor, loop:, events:)
           @launcher = launcher
+          @supervisor = supervisor
           @loop = loop
           @events = events
-          @lifecycle = lifecycle
-          @boot_limit = boot_limit
-          @oom = oom
-          @close_in_child = close_in_child
           @molds = []
           @next = 0
           @exited_at = []
@@ -62,7 +53,8 @@ module Skep
         # Starts a mold. A candidate is a rollout's: it isn't restarted when it ends.
         def start(candidate: false)
           number = take_number
-          pid, channel = @launcher.start(number, close_in_child: @close_in_child)
+          close_in_child = @supervisor.method(:close_in_child)
+          pid, channel = @launcher.start(number, close_in_child:)
           mold = added(number, pid, channel, candidate:)
           @events.publish(:mold_booting, mold, level: :debug)
           mold
@@ -157,7 +149,7 @@ module Skep
         end
 
         def limit_boot(mold)
-          left = mold.started_at + @boot_limit.call - OS.now
+          left = mold.started_at + @supervisor.boot_limit - OS.now
           mold.boot_timer = @loop.deadline([left, 0].max) do
             mold.kill("boot_timeout") unless mold.booted?
           end
@@ -188,20 +180,19 @@ module Skep
           when "loaded" then loaded(mold, message.facts) if mold.state == :loading
           when "refused" then rejected(mold, message["sentence"], message["exit_code"])
           when "ready" then ready(mold, message) if %i[loading preparing].include?(mold.state)
-          when "forked" then forked(mold, message)
-          when "fork_failed" then node_fork_failed(mold, message, message["error"])
+          when "forked" then forked(message)
+          when "fork_failed"
+            @supervisor.fork_failed(message["page_index"], message["error"])
           when "preforked_stuck" then preforked_stuck(mold, message["pid"])
           when "exited"
-            @events.announce(:exit_reported, mold, **identity(message),
-                                                   exit_status: IPC::ExitStatus.from(message.facts))
+            @supervisor.node_exited(message["page_index"], message["pid"],
+                                    IPC::ExitStatus.from(message.facts))
           end
         end
 
         def preforked_stuck(mold, pid)
           @events.publish(:preforked_stuck, level: :warn, mold: mold.number, pid:, error: STUCK)
         end
-
-        def identity(message) = { page_index: message["page_index"], pid: message["pid"] }
 
         def loaded(mold, plain)
           mold.loaded(plain["events"])
@@ -210,7 +201,7 @@ module Skep
 
         # Before a mold was first ready the supervisor ends with that sentence, and its molds too.
         def rejected(mold, error, exit_code)
-          working = @lifecycle.nodes_requested?
+          working = @supervisor.nodes_requested?
           @events.publish(:mold_load_failed, mold, level: :error, error:) if working
           @events.announce(:mold_load_rejected, mold, error:, exit_code:)
           mold.kill if working && !mold.retired? # a rollout has let it leave
@@ -236,14 +227,10 @@ module Skep
 
         # A node that the supervisor has no descriptor for can't be kept: its channel closes, and so
         # it ends.
-        def forked(mold, message)
-          @events.announce(:fork_reported, mold, **identity(message), pidfd: pidfd(message))
+        def forked(message)
+          @supervisor.node_forked(message["page_index"], message["pid"], pidfd(message))
         rescue Errno::EMFILE, Errno::ENFILE => e
-          node_fork_failed(mold, message, e.message)
-        end
-
-        def node_fork_failed(mold, message, error)
-          @events.announce(:node_fork_failed, mold, page_index: message["page_index"], error:)
+          @supervisor.fork_failed(message["page_index"], e.message)
         end
 
         def pidfd(message)
@@ -285,7 +272,7 @@ module Skep
 
           left = retired && (exit_status.clean? || (mold.candidate? && mold.killed?))
           level = @done || left ? :debug : :warn
-          reason = IPC::ExitStatus::OOM if !mold.killed? && @oom.call(exit_status)
+          reason = IPC::ExitStatus::OOM if !mold.killed? && @supervisor.oom?(exit_status)
           @events.publish(:mold_died, mold, level:, **exit_status.to_plain, reason:,
                                             error: obstacle)
         end
@@ -293,7 +280,7 @@ module Skep
         # The next mold starts at once or, if one exits after the other, after a backoff. A mold
         # that exits before one was ever ready isn't restarted: its file is at fault.
         def restart
-          return if @lifecycle.stopping? || !@lifecycle.nodes_requested?
+          return if @supervisor.stopping? || !@supervisor.nodes_requested?
 
           @exited_at.shift if @exited_at.size > REMEMBERED
           @exited_at << OS.now
@@ -301,7 +288,7 @@ module Skep
         end
 
         def start_in(seconds)
-          @loop.after(seconds) { start_or_retry unless @lifecycle.stopping? }
+          @loop.after(seconds) { start_or_retry unless @supervisor.stopping? }
         end
 
         def start_or_retry
