@@ -20,7 +20,7 @@ _skep() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} options= words=
   COMPREPLY=()
   if [ "$COMP_CWORD" = 1 ]; then
-    COMPREPLY=($(compgen -W "run check status top web kafka restart reload scale quiet resume stop upgrade doctor chaos help" -- "$cur"))
+    COMPREPLY=($(compgen -W "run check status top web kafka restart reload scale quiet resume stop doctor chaos help" -- "$cur"))
     return
   fi
   case ${COMP_WORDS[1]} in
@@ -60,16 +60,13 @@ _skep() {
     stop)
       options="--control --no-wait -h --help" words=":swarm"
       case $prev in --control) return ;; esac ;;
-    upgrade)
-      options="--control -h --help" words=":swarm"
-      case $prev in --control) return ;; esac ;;
     doctor)
       options="--json --timeout -h --help" words=""
       case $prev in --timeout) return ;; esac ;;
     chaos)
       options="--control --seconds --kill-rate --stop-rate --mold-rate --helper-rate --scale-rate --storm-rate --hang-rate --leak-rate --recovery-timeout --seed --json -h --help" words=":swarm"
       case $prev in --control|--seconds|--kill-rate|--stop-rate|--mold-rate|--helper-rate|--scale-rate|--storm-rate|--hang-rate|--leak-rate|--recovery-timeout|--seed) return ;; esac ;;
-    help) words="run check status top web kafka restart reload scale quiet resume stop upgrade doctor chaos help" ;;
+    help) words="run check status top web kafka restart reload scale quiet resume stop doctor chaos help" ;;
   esac
   if [[ $cur == -* ]]; then
     COMPREPLY=($(compgen -W "$options" -- "$cur"))

@@ -23,8 +23,8 @@ class NamesTest < Skep::TestCase
   ].freeze
   EVENTS = %w[
     mold_garbled mold_refused node_deaf node_done node_garbled node_leaking node_left option_idle
-    refork_begun refork_done reload_begun reload_done restart_begun restart_done upgrade_begun
-    upgrade_done
+    refork_begun refork_done reload_begun reload_done restart_begun restart_done
+    upgrade_begun upgrade_done upgrade_failed upgrade_finished upgrade_refused upgrade_started
   ].freeze
   MAP_AND_RAILS = %w[
     AtItem BadQueue Courier Harvest NoApplication NodeError NoJob NotEnqueued Ordeal

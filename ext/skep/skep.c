@@ -59,5 +59,4 @@ Init_skep_ext(void)
     skep_init_generation(os);
     skep_init_pid_cache(os);
     skep_init_file_lock(os);
-    skep_init_signal_handoff(os);
 }

@@ -41,6 +41,5 @@ void skep_init_ready_now(VALUE loop);
 void skep_init_parent_watch(VALUE tree);
 void skep_init_process_group(VALUE tree);
 void skep_init_file_lock(VALUE os);
-void skep_init_signal_handoff(VALUE os);
 
 #endif

@@ -17,7 +17,7 @@ module Skep
   module CLI
     # The commands of `skep help`, by group.
     GROUPS = { "Run" => %w[run check], "Inspect" => %w[status top web kafka],
-               "Control" => %w[restart reload scale quiet resume stop upgrade],
+               "Control" => %w[restart reload scale quiet resume stop],
                "Diagnose" => %w[doctor chaos] }.freeze
     COMMANDS = GROUPS.values.flatten.to_h { |name| [name, name.capitalize.to_sym] }.freeze
     CONTROL = GROUPS.fetch("Control")

@@ -81,7 +81,6 @@ require "skep/os/process_state"
 require "skep/os/memory"
 require "skep/os/cgroup"
 require "skep/os/generation"
-require "skep/os/signal_handoff"
 
 module Skep
   module OS

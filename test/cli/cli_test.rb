@@ -67,7 +67,6 @@ class CliTest < Skep::TestCase
       %w[scale many] => /N must be a whole number, 1 or more \(got many\)/,
       %w[quiet --no-wait] => /invalid option: --no-wait/,
       %w[stop ../a] => %r{invalid name "../a"},
-      %w[upgrade --to 3] => /invalid option: --to/,
       %w[chaos --kill-rate x] => /invalid argument: --kill-rate x/,
       %w[kafka] => /missing argument: lag or dead or broker/,
       %w[kafka lag] => /missing argument: GROUP/,

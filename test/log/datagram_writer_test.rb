@@ -87,25 +87,6 @@ class DatagramWriterTest < Skep::TestCase
     assert_includes 1..1_000, @writer.lost
   end
 
-  test "dumps pending datagrams, and the next program sends them" do
-    listen
-    datagrams = Array.new(500) { |number| "#{number} \xff#{"x" * 1_000}".b }
-    datagrams.each { |datagram| @writer.write(datagram) }
-    kept = JSON.parse(JSON.generate(@writer.dump))
-    got = Array.new(500 - kept["rest"].size) { read }
-    resumed = Skep::Log::DatagramWriter.new(@path)
-    resumed.restore(kept)
-    kept["rest"].each do
-      got << read
-      resumed.drain
-    end
-
-    assert_equal datagrams, got
-    refute_empty kept["rest"]
-  ensure
-    resumed&.close
-  end
-
   test "sends a datagram that is too large as a file's descriptor" do
     listen
     @writer.write("x" * 900_000)

@@ -9,8 +9,8 @@ class EventCatalogTest < Skep::TestCase
   NAMES = Skep::Log::EventCatalog::NAMES
   # The name in a call such as `events.publish(:node_ready, node, …)`, up to the first comma.
   PUBLISHED = /\b(?:publish|event)\(\s*([^,()]*:"?[a-z][^,()]*)/
-  CHANGES = %w[restart reload refork upgrade].product(%w[started finished failed refused])
-                                             .map { |parts| parts.join("_") }
+  CHANGES = %w[restart reload refork].product(%w[started finished failed refused])
+                                     .map { |parts| parts.join("_") }
   private_constant :ROOT, :NAMES, :PUBLISHED, :CHANGES
 
   test "docs/reference/events.md lists every event once, and only node_unhealthy twice" do

@@ -15,15 +15,9 @@ class ListenerSocketTest < Skep::TestCase
     attr_reader :served
 
     def initialize = @served = []
-    def serve(socket, lent: false) = @served << [socket, lent]
+    def serve(socket) = @served << socket
   end
-
-  # Lends descriptors as an upgrade does.
-  class StateFile
-    def lend(io) = io.fileno
-    def take(number, kind) = kind.for_fd(number).tap { |io| io.autoclose = false }
-  end
-  private_constant :Supervisor, :Config, :NodePool, :StateFile
+  private_constant :Supervisor, :Config, :NodePool
 
   def setup
     @directory = Dir.mktmpdir
@@ -72,20 +66,6 @@ class ListenerSocketTest < Skep::TestCase
     @loop.turn(5) until @published.size > 1
 
     assert_equal [:metrics_listening, 1], [@published.last.first, served.size]
-  end
-
-  test "keeps its sockets over an upgrade" do
-    configure("unix:#{@directory}/metrics")
-    @loop.turn(0)
-    state_file = StateFile.new
-    kept = @listener.dump(state_file)
-    @loop.close # the next program has a loop of its own
-    @supervisor.loop = @loop = Skep::OS::EventLoop.new
-    resumed = Skep::Metrics::ListenerSocket.new
-    resumed.on_resume(@supervisor, kept, state_file)
-
-    assert_equal [kept.last, true], [served.last.first.fileno, served.last.last]
-    assert_match(/ 200 OK/, answer("GET /healthz HTTP/1.1\r\n\r\n"))
   end
 
   test "answers health checks of GET and HEAD, and closes" do
@@ -167,7 +147,7 @@ class ListenerSocketTest < Skep::TestCase
   end
 
   def connect = UNIXSocket.new("#{@directory}/metrics").tap { |client| @clients << client }
-  def helper = @helper ||= Skep::Metrics::PassedConnections.new(served.last.first)
+  def helper = @helper ||= Skep::Metrics::PassedConnections.new(served.last)
 
   # Returns all that is answered by the supervisor: "" if the client is passed on.
   def answer(*pieces)

@@ -46,7 +46,7 @@ class SwarmCollectorTest < Skep::TestCase
 
   test "reports important events from the start" do
     metrics = figures(status)
-    %w[restart_finished reload_finished reload_failed upgrade_finished node_hung crash_loop]
+    %w[restart_finished reload_finished reload_failed node_hung crash_loop]
       .each { |event| assert_equal "0", metrics["skep_events_total{event=\"#{event}\"}"], event }
     assert_equal "2", metrics['skep_events_total{event="node_died"}']
     names = metrics.keys.grep(/events_total/).map { |series| series[/event="(.*)"/, 1] }

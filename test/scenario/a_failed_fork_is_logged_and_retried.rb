@@ -2,8 +2,7 @@
 
 # A pids limit makes fork(2) fail with EAGAIN. Each failure is logged at once and the fork is
 # retried. Running nodes continue, and dead ones are reaped. Without the limit all slots are filled
-# again. An upgrade requested meanwhile is refused with one sentence, and blocks nothing. As root, a
-# pids cgroup sets the limit as well.
+# again. As root, a pids cgroup sets the limit as well.
 require_relative "scenario"
 
 # Limits the processes of a user, by prlimit(1).
@@ -90,9 +89,6 @@ Scenario.play do
 
     limit.hold([swarm.pid])
     limit.shut
-    asked = Thread.new { swarm.skep("upgrade", "idle") }
-    swarm.await("upgrade_failed", seconds: 10)
-    must("refuse an upgrade: #{asked.value}") { asked.value.to_s.include?("fork(2)") }
     swarm.kill(mold)
     swarm.await("fork_failed", times: 2) { |event| event["node"].nil? }
     must("answer a status request meanwhile") { swarm.status("idle")["nodes"].size == 3 }

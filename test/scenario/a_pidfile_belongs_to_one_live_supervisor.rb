@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # `skep run --pidfile PATH`, without FILE in a directory with swarm.rb: the file has the
-# supervisor's pid from its start to its end, also after an upgrade. A second swarm with the same
-# pidfile is refused. A pidfile that a killed supervisor has left is replaced.
+# supervisor's pid from its start to its end. A second swarm with the same pidfile is refused. A
+# pidfile that a killed supervisor has left is replaced.
 require_relative "scenario"
 
 Scenario.play do
@@ -21,16 +21,6 @@ Scenario.play do
     second.stderr.match?(taken)
   end
   must("keep the first swarm's pidfile") { File.read(pidfile) == "#{first.pid}\n" }
-
-  if Skep::OS.native?
-    File.unlink("#{first.directory}/swarm.rb") # the next program has no default file to find
-    output = first.skep("upgrade", "idle")
-    must("upgrade: #{output}") { output.nil? }
-    first.await("upgrade_finished")
-    must("keep the pidfile over an upgrade") { File.read(pidfile) == "#{first.pid}\n" }
-    third = run_swarm(IDLE.sub("idle", "third"), **with_pidfile)
-    must("still refuse another swarm: #{third.stderr}") { third.wait.exitstatus == 78 }
-  end
 
   first.signal(:KILL)
   first.wait

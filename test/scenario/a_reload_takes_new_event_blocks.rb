@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # After `skep reload` the `swarm.on` blocks of the new file run for their events, also if the old
-# file had none, and also after an upgrade. The event reload_ignored names the changes that a reload
-# can't apply. Works in another order are refused.
+# file had none. The event reload_ignored names the changes that a reload can't apply.
+# Works in another order are refused.
 require_relative "scenario"
 
 # A source with a kind, which waits until the node stops.
@@ -64,13 +64,5 @@ Scenario.play do
   write(swarm.directory, works("invoices", "orders"))
   why = swarm.skep("reload", "news")
   must("refuse works in another order: #{why}") { why.to_s.include?("in another order") }
-
-  if Skep::OS::SignalHandoff.supported?
-    must("upgrade") { swarm.skep("upgrade", "news").nil? }
-    File.unlink(File.join(swarm.directory, "calls"))
-    swarm.kill(swarm.status("news")["nodes"][1]["pid"])
-    swarm.follow("blocks run after an upgrade") { calls(swarm).include?("node_died 1") }
-    must("still show the works: #{kinds(swarm)}") { kinds(swarm) == %w[orders invoices] }
-  end
   must("stop with 0") { swarm.stop.exitstatus.zero? }
 end

@@ -156,17 +156,6 @@ class NotifierTest < Skep::TestCase
     refute @systemd.wait_readable(0)
   end
 
-  test "continues in the next program after an upgrade" do
-    start_ready
-    kept = JSON.parse(JSON.generate(@notifier.dump(nil)))
-    @notifier.close_in_child
-    @notifier = Skep::Systemd::Notifier.new(env: {})
-    @notifier.on_resume(@supervisor, kept, nil)
-    publish("upgrade_finished")
-
-    assert_equal ["READY=1", "STATUS=2 nodes ready"], read
-  end
-
   test "sends nothing and waits for nothing unless systemd asks" do
     @env.clear
     start

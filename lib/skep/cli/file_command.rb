@@ -18,15 +18,11 @@ module Skep
 
       # Takes the swarm file from the arguments. Those after it are for the file, too.
       def swarm_file
-        @named = arguments.any?
         file = arguments.shift || default_file and return file
 
         raise UsageError, "missing argument: FILE: " \
                           "there is no #{DEFAULT_FILES.join(" or ")} here; #{usage}"
       end
-
-      # Returns true if the file is named on the command line.
-      def named? = @named
 
       def default_file = DEFAULT_FILES.find { |path| File.file?(path) }
 

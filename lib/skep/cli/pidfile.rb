@@ -7,8 +7,7 @@
 #   pidfile.release    # removes it
 #
 # The supervisor holds a lock on it (OS::FileLock), which the kernel releases when it ends. So a
-# file without a lock is stale, whatever pid is in it, and is replaced. After an upgrade the next
-# program has the same descriptor and the same lock.
+# file without a lock is stale, whatever pid is in it, and is replaced.
 module Skep
   module CLI
     class Pidfile < Swarm::Supervisor::Observer
@@ -69,11 +68,6 @@ module Skep
       def configured(_supervisor) = take
       def on_close = release
       def close_in_child = @file&.close
-      def dump(state_file) = @file && state_file.lend(@file)
-
-      def on_resume(supervisor, kept, state_file)
-        kept ? @file = state_file.take(kept, File, "r+") : super
-      end
 
       private
 

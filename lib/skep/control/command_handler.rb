@@ -7,15 +7,13 @@ require "json"
 #   CommandHandler.handle(supervisor, "{\"v\":1,\"command\":\"scale\",\"nodes\":6}\n") { |facts| … }
 #
 # The block gets the reply: at once, or for `restart` and `reload` when they have finished, unless
-# they came with "wait": false. After an `upgrade` the next program replies. A reply is
-# {done: name}, what was asked for, or {error: sentence}. That of `restart` and `reload` has
-# quiet: true if the swarm is quiet and stays so, that of `resume` was_quiet, that of
-# `scale` the numbers of nodes: from, to.
+# they came with "wait": false. A reply is {done: name}, what was asked for, or {error: sentence}.
+# That of `restart` and `reload` has quiet: true if the swarm is quiet and stays so, that of
+# `resume` was_quiet, that of `scale` the numbers of nodes: from, to.
 module Skep
   module Control
     class CommandHandler
-      NAMES = %w[status follow stop quiet resume backtraces restart reload upgrade scale chaos]
-              .freeze
+      NAMES = %w[status follow stop quiet resume backtraces restart reload scale chaos].freeze
       NO_REQUEST = 'a request is one line of JSON, such as {"v":1,"command":"status"}'
       SHOWN = 100 # characters of an unknown command
       private_constant :NO_REQUEST, :SHOWN
@@ -72,11 +70,6 @@ module Skep
 
       def restart = run_rollout("restart", @facts.fetch("node", :all))
       def reload = run_rollout("reload")
-
-      # Replies only if it fails: otherwise the next program replies.
-      def upgrade
-        later { @supervisor.changes.upgrade(@facts["program"]) { |why| refuse(why) } }
-      end
 
       def scale
         before = slots.size

@@ -57,24 +57,6 @@ module Skep
         accept_clients
       end
 
-      # For an upgrade, which no client notices.
-      def dump(state_file)
-        { "seq" => @seq, "server" => state_file.lend(@server), "identity" => @identity,
-          "clients" => @sessions.map { |session| session.dump(state_file) } }
-      end
-
-      def on_resume(supervisor, kept, state_file)
-        return configured(supervisor) unless kept
-
-        @supervisor = supervisor
-        @path = supervisor.config.control_path
-        @seq += kept["seq"]
-        @server = state_file.take(kept["server"], UNIXServer)
-        @identity = kept.fetch("identity") { identity }
-        accept_clients
-        kept["clients"].each { |session| restore_session(session, state_file) }
-      end
-
       def close_in_child
         @sessions.each(&:close_in_child)
         @server&.close
@@ -129,15 +111,6 @@ module Skep
         end
         @sessions << session
         session
-      end
-
-      # A client that waits for its reply has asked for this upgrade.
-      def restore_session(kept, state_file)
-        session = start_session(state_file.take(kept["socket"], UNIXSocket)).restore(kept)
-        return unless session.awaiting_reply?
-
-        session.reply(Control.line(done: "upgrade", pid: Process.pid, skep: Skep::VERSION,
-                                   ruby: RUBY_VERSION))
       end
 
       # Now, or later.

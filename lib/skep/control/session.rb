@@ -39,21 +39,6 @@ module Skep
       # Returns true if it may be closed for another client.
       def idle? = !awaiting_reply? && !follows?
 
-      def dump(state_file)
-        { "socket" => state_file.lend(@socket), "request" => [@request].pack("m0"),
-          "out" => [@out].pack("m0"), "requested" => @requested, "follows" => @follows,
-          "closing" => @closing }
-      end
-
-      def restore(plain)
-        @request << plain["request"].unpack1("m0")
-        @out << plain["out"].unpack1("m0")
-        @requested, @follows, @closing = plain.values_at("requested", "follows", "closing")
-        @timeout.cancel if @requested && !@closing
-        @watch.write = @waiting = !@out.empty?
-        self
-      end
-
       def follow = @follows = true
 
       def write_event(line)

@@ -10,10 +10,10 @@ module Skep
       NAMES = %w[
         swarm_started swarm_stopping swarm_forced swarm_quiet swarm_resumed swarm_stopped
         swarm_scaled
-        restart_started reload_started refork_started upgrade_started upgrade_finished
+        restart_started reload_started refork_started
         restart_finished reload_finished refork_finished restart_failed reload_failed
-        refork_failed upgrade_failed
-        restart_refused reload_refused upgrade_refused reload_ignored option_ignored work_warning
+        refork_failed
+        restart_refused reload_refused reload_ignored option_ignored work_warning
         mold_booting mold_ready mold_warmed mold_died mold_load_failed mold_hung mold_protocol_error
         fork_guard fork_failed node_forked node_ready node_assigned node_unassigned node_failed
         node_over_limit

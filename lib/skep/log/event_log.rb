@@ -34,17 +34,6 @@ module Skep
         start(supervisor.config)
       end
 
-      # The next program writes what this one has not yet written.
-      def dump(_state_file) = @writer.dump
-
-      def on_resume(supervisor, kept, _state_file)
-        @loop = supervisor.loop
-        @config = supervisor.config
-        reopen
-        @writer.restore(kept) if kept
-        write_early
-      end
-
       # Writes from now on, as the configuration says.
       def start(config)
         @config = config

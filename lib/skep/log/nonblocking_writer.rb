@@ -40,22 +40,6 @@ module Skep
 
       def pending? = @bytes.positive?
 
-      # What is not yet written, for the next program.
-      def dump
-        drain
-        { "writer" => self.class.name, "lost" => @lost + @reporting,
-          "rest" => @pending.map { |record| [record].pack("m0") } }
-      end
-
-      def restore(plain)
-        @lost += plain["lost"]
-        rest = plain["rest"]
-        return @lost += rest.size unless plain["writer"] == self.class.name # in another format
-
-        rest.each { |record| push(record.unpack1("m0")) }
-        drain
-      end
-
       # Waits up to `timeout` seconds until all is written.
       def finish(timeout)
         deadline = OS.now + timeout

@@ -30,12 +30,6 @@ module Skep
         @piece = String.new(encoding: Encoding::BINARY)
       end
 
-      # A line that is written in part goes first.
-      def dump
-        plain = super
-        @piece.empty? ? plain : { **plain, "rest" => [[@piece].pack("m0"), *plain["rest"]] }
-      end
-
       private
 
       # Writes a piece; returns false if the stream takes none now.

@@ -27,23 +27,10 @@ module Skep
       end
 
       def configured(supervisor)
-        take(supervisor)
+        @supervisor = supervisor
+        @text = supervisor.config.metrics
+        @address = @text && Address.new(@text)
         supervisor.loop.after(0) { listen } if @address # the swarm's own events come first
-      end
-
-      # A client that hasn't sent a whole request is closed by the upgrade.
-      def dump(state_file)
-        @socket && [@socket, @sender, @receiver].map { |one| state_file.lend(one) }
-      end
-
-      def on_resume(supervisor, kept, state_file)
-        return configured(supervisor) unless kept.is_a?(Array)
-
-        take(supervisor)
-        @socket = state_file.take(kept.first, kind)
-        @sender, @receiver = kept.drop(1).map { |number| state_file.take(number, UNIXSocket) }
-        accept_clients
-        supervisor.node_pool.serve(@receiver, lent: true)
       end
 
       def close_in_child
@@ -60,14 +47,6 @@ module Skep
       end
 
       private
-
-      def take(supervisor)
-        @supervisor = supervisor
-        @text = supervisor.config.metrics
-        @address = @text && Address.new(@text)
-      end
-
-      def kind = @text.start_with?("unix:") ? UNIXServer : TCPServer
 
       def listen
         @socket = @address.listen

@@ -87,9 +87,6 @@ module Skep
         @stopped = false
       end
 
-      # Returns true if a timer is due.
-      def due? = (@timers.deadline || Float::INFINITY) <= OS.now
-
       # Makes #run return after the turn in progress.
       def stop
         @stopped = true

@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
-# Changes to a running swarm: restart, reload, refork, scale, upgrade, one at a time.
+# Changes to a running swarm: restart, reload, refork, scale, one at a time.
 #
 # ChangeCoordinator starts them, and refuses a second one. RollingUpdate is the state machine of the
-# first three; Reload (rolling_update.rb) and Refork say where its new mold comes from. Upgrade lets
-# the supervisor continue as another program in the same process.
+# first three; Reload (rolling_update.rb) and Refork say where its new mold comes from.
 module Skep
   class Swarm
     module Rollout
@@ -14,5 +13,4 @@ end
 
 require "skep/swarm/rollout/rolling_update"
 require "skep/swarm/rollout/refork"
-require "skep/swarm/rollout/upgrade"
 require "skep/swarm/rollout/change_coordinator"

@@ -4,36 +4,11 @@
 #
 # SelfPipe makes signals readable. OrphanGuard ends molds and nodes whose supervisor has died.
 # Privileges and SocketActivation change what a node runs as, and which sockets it inherits.
-# EventBus, ErrorGuard, StateMachine and Persisted serve the supervisor's components: they publish
-# facts and bugs, change state by a table, and keep facts over an upgrade.
+# EventBus, ErrorGuard and StateMachine serve the supervisor's components: they publish facts and
+# bugs, and change state by a table.
 module Skep
   class Swarm
     module Runtime
-      # Facts that an object keeps when the supervisor is replaced by another program (Upgrade), as
-      # plain data.
-      #
-      #   class RestartHistory
-      #     include Persisted
-      #     KEPT = %i[times counts last].freeze
-      #   end
-      #   plain = deaths.dump                        # => {"times" => …, "counts" => …, "last" => …}
-      #   Nodes::RestartHistory.new.restore(plain)   # => one with the same facts
-      #
-      # A class with variables that aren't plain data has a `dump` and a `restore` of its own, which
-      # call these.
-      module Persisted
-        def dump
-          self.class::KEPT.to_h { |name| [name.to_s, instance_variable_get(:"@#{name}")] }
-        end
-
-        def restore(plain)
-          self.class::KEPT.each do |name|
-            instance_variable_set(:"@#{name}", plain.fetch(name.to_s))
-          end
-          self
-        end
-      end
-
       # What happens in the supervisor. The component that owns a fact publishes it once; everything
       # that only observes subscribes, so that the publisher knows none of its observers.
       # Synchronous: each subscriber has run when `publish` returns. Subscribers to every event (the

@@ -170,14 +170,6 @@ module Skep
                  .map { |topic, some| { **merge(some), "topic" => topic } }
         end
 
-        def dump = { "past" => @past, "handlers" => @handlers, "topics" => @topics }
-
-        def restore(plain)
-          @past, @handlers = plain.fetch("past"), plain.fetch("handlers", {})
-          @topics = plain.fetch("topics", {})
-          self
-        end
-
         def inspect = "#<#{self.class} #{@past}>"
 
         private
@@ -227,14 +219,6 @@ module Skep
         def forget(slot) = @lost.delete(slot.label.to_s)
 
         def to_plain = @histogram.to_plain
-
-        def dump = { "lost" => @lost, "histogram" => to_plain }
-
-        def restore(plain)
-          @lost = plain.fetch("lost")
-          @histogram.merge(plain.fetch("histogram"))
-          self
-        end
 
         def inspect = "#<#{self.class} #{@histogram.count}>"
       end

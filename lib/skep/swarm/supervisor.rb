@@ -27,16 +27,13 @@ module Skep
       attr_reader :loop
       attr_reader :started_at
       attr_reader :node_pool
-      attr_reader :arguments # of `skep run`
       attr_reader :event_counter
       attr_reader :events
 
       # overrides: options of the command line, which take precedence over the environment's and
       # those over the file's.
       # process_setup: the class that sets up the process.
-      def initialize(launcher, overrides: {}, observers: [], arguments: nil,
-                     process_setup: ProcessSetup)
-        @arguments = arguments
+      def initialize(launcher, overrides: {}, observers: [], process_setup: ProcessSetup)
         @setup_of = process_setup
         @launcher = launcher
         @overrides = Definition::EnvironmentOptions.read.merge(overrides)
@@ -49,44 +46,18 @@ module Skep
 
       # Runs the swarm until it has stopped and returns the exit code.
       def run
-        keep_on do
-          OS::Refused.check
-          Runtime::SocketActivation.take
-          open
-          @boot.watch
-          @mold_pool.start
-        end
+        OS::Refused.check
+        Runtime::SocketActivation.take
+        open
+        @boot.watch
+        @mold_pool.start
+        loop.run
+        code
       rescue SystemCallError => e # a later error is a bug of skep: keep its backtrace
         raise (OS::Refused.of(e) unless nodes_requested?) || e
+      ensure
+        close
       end
-
-      # Continues the swarm after an upgrade replaced the program of this process. A trial only
-      # checks that the state can be restored. If it can't, the swarm ends as if the supervisor had
-      # died.
-      def resume(state_file)
-        open
-        restore(state_file)
-        return 0 if state_file.trial?
-
-        @boot.over
-        announce_upgrade(state_file)
-        keep_on {}
-      end
-
-      # Called by Upgrade.
-
-      # Returns the state that the next program restores.
-      def dump(state_file)
-        { "started_at" => started_at, "state" => state, "plain" => @plain,
-          "signals" => state_file.signals.map { |io| state_file.lend(io) },
-          "sockets" => Runtime::SocketActivation.ios.map { |io| state_file.lend(io) },
-          **@resources.dump(state_file),
-          "mold_pool" => @mold_pool.dump(state_file), "node_pool" => @node_pool.dump(state_file),
-          "observers" => @observers.dump(state_file) }
-      end
-
-      # Returns true if a signal has arrived that isn't handled yet.
-      def signalled? = @process_setup.signalled?
 
       # Observers may call these from within the loop.
 
@@ -336,39 +307,6 @@ module Skep
         @process_setup.take
       end
 
-      def restore(state_file)
-        Runtime::SocketActivation.shut
-        @process_setup.take_over(state_file)
-        @started_at, @plain = state_file["started_at"], state_file["plain"]
-        @lifecycle.restore(state_file["state"])
-        events.keep_running_after_errors
-        @config = read(@plain)
-        raise Skep::Error, "#{file}: #{config.errors.first}" unless config.valid?
-
-        @resources = Resources.new(config)
-        @resources.inherit(state_file)
-        slots = state_file["node_pool"]["slots"]
-        build_pools(kept: slots.map { |slot| slot.values_at("id", "task") })
-        Rollout::Upgrade::Restore.new(@node_pool, @mold_pool, state_file).run
-      end
-
-      def announce_upgrade(state_file)
-        set_title
-        @observers.on_resume(self, state_file)
-        events.publish(:upgrade_finished, pid: Process.pid, skep: VERSION, ruby: RUBY_VERSION,
-                                          from: state_file["skep"],
-                                          duration: (OS.now - state_file["written_at"]).round(3))
-        reap # processes that have exited since
-      end
-
-      def keep_on
-        yield
-        loop.run
-        code
-      ensure
-        close
-      end
-
       def configure(plain)
         @plain, @config = plain, read(plain)
         return invalid(config.errors) unless config.valid?
@@ -387,9 +325,8 @@ module Skep
         errors.each { |why| fail_boot("#{file}: #{why}", ExitCode::CONFIGURATION) }
       end
 
-      # kept: the slots that exist already, after an upgrade.
-      def build_pools(kept: nil)
-        @node_pool = Nodes::NodePool.new(config, @lifecycle, loop:, events:, kept:,
+      def build_pools
+        @node_pool = Nodes::NodePool.new(config, @lifecycle, loop:, events:,
                                                              page: @resources.page,
                                                              layout: @resources.layout)
         @mold_pool.configure(config, @resources.page, @resources.layout)
@@ -431,7 +368,7 @@ module Skep
         end
       end
 
-      def ours = @own_processes.pids << @changes&.trial
+      def ours = @own_processes.pids
     end
   end
 end

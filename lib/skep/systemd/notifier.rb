@@ -7,7 +7,7 @@
 # | when | message |
 # |---|---|
 # | StatusLine.booted? is true for the first time | READY=1 |
-# | a restart, reload or upgrade starts; it has finished | RELOADING=1; READY=1 |
+# | a restart or reload starts; it has finished | RELOADING=1; READY=1 |
 # | the swarm stops | STOPPING=1 |
 # | StatusLine has changed, once a second at most | STATUS=… |
 # | half of the watchdog's timeout has passed (Watchdog) | WATCHDOG=1 |
@@ -18,7 +18,7 @@ module Skep
     class Notifier < Swarm::Supervisor::Observer
       INTERVAL = 1.0 # between two STATUS
       MARGIN = 10.0 # seconds, beyond the swarm's own limits
-      CHANGE = /\A(restart|reload|upgrade)_(started|finished|failed|refused)\z/
+      CHANGE = /\A(restart|reload)_(started|finished|failed|refused)\z/
       private_constant :INTERVAL, :MARGIN, :CHANGE
 
       def initialize(env: ENV, pid: Process.pid)
@@ -29,8 +29,14 @@ module Skep
       end
 
       def configured(supervisor)
-        start(supervisor)
-        update if @writer
+        @supervisor = supervisor
+        @loop = supervisor.loop
+        return unless @address && !@address.empty?
+
+        @writer = Log::DatagramWriter.new(@address)
+        @writer.loop = @loop
+        @watchdog&.start(supervisor) { |ping| @writer.write(ping) unless @writer.pending? }
+        update
       end
 
       def event(name, _level, facts)
@@ -40,15 +46,6 @@ module Skep
         change, step = name.match(CHANGE)&.captures unless facts.key?(:node)
         notify_change(change, step, facts) if change && @ready
         update_at(urgent? ? OS.now : @notified_at + INTERVAL)
-      end
-
-      def dump(_state_file)
-        { "address" => @address, "watchdog" => @watchdog&.timeout, "ready" => @ready }
-      end
-
-      def on_resume(supervisor, kept, _state_file)
-        restore(kept) if kept
-        start(supervisor)
       end
 
       def close_in_child = @writer&.close_in_child
@@ -61,21 +58,6 @@ module Skep
       end
 
       private
-
-      def start(supervisor)
-        @supervisor = supervisor
-        @loop = supervisor.loop
-        return unless @address && !@address.empty?
-
-        @writer = Log::DatagramWriter.new(@address)
-        @writer.loop = @loop
-        @watchdog&.start(supervisor) { |ping| @writer.write(ping) unless @writer.pending? }
-      end
-
-      def restore(kept)
-        @address, @ready = kept.values_at("address", "ready")
-        @watchdog = kept["watchdog"]&.then { |timeout| Watchdog.new(timeout) }
-      end
 
       def notify_change(change, step, facts)
         return notify_refusal(change) if step == "refused"

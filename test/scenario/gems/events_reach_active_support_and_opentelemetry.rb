@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Subscribers of ActiveSupport::Notifications receive all events without code in the swarm file,
-# also after an upgrade and in a new helper. The OpenTelemetry recipe of docs/reference/events.md
+# also in a new helper. The OpenTelemetry recipe of docs/reference/events.md
 # exports a span for each event.
 require_relative "../scenario"
 
@@ -27,12 +27,9 @@ Scenario.play do
     received.call.include?(["node_died.skep", "0", ready["helper"].to_s])
   end
   swarm.await("node_ready")
-  must("upgrade: #{swarm.stderr}") do
-    !Skep::OS::SignalHandoff.supported? || swarm.skep("upgrade", "notified").nil?
-  end
   swarm.kill(ready["helper"])
   again = swarm.await("node_ready") { |event| event["node"] == "helper" }
-  swarm.follow("the next helper receives events of the upgraded supervisor") do
+  swarm.follow("the next helper receives events") do
     swarm.skep("quiet", "notified")
     received.call.include?(["swarm_quiet.skep", again["pid"].to_s])
   end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-# examples/puma_in_a_swarm answers each request under load, during a restart, an upgrade and a
-# reload.
+# examples/puma_in_a_swarm answers each request under load, during a restart and a reload.
 require_relative "../scenario"
 require "fileutils"
 require "socket"
@@ -46,7 +45,7 @@ Scenario.play do
   clients = Array.new(CLIENTS) { Client.new(port) }
 
   socket = Skep::Control::Client.new(File.join(swarm.directory, "web.sock"))
-  %w[restart upgrade reload].each do |name|
+  %w[restart reload].each do |name|
     before = clients.sum(&:answered)
     answer = socket.call(name, timeout: Scenario::SECONDS)
     must("perform the #{name}: #{answer}; #{swarm.account}") { answer["done"] == name }

@@ -14,8 +14,8 @@ class Siege
   HELD = 24 # connections that one kind keeps open
   PIECE = "x" * 65_536
   WRONG = ['{"command":"scale","nodes":%s}', '{"command":"restart","node":%s}',
-           '{"command":"upgrade","program":%s}', '{"command":%s}', '{"command":"chaos","node":%s}',
-           '{"v":%s}', '{"command":"restart","node":{"a":%s}}', "[%s]"].freeze
+           '{"command":%s}', '{"command":"chaos","node":%s}', '{"v":%s}',
+           '{"command":"restart","node":{"a":%s}}', "[%s]"].freeze
   FACTS = ["null", "-1", "1e400", "9" * 20_000, "0.5", '"x"', '"\u0000"', '["/\u0000","/b"]',
            '["/bin","/etc"]', "{}", "[[]]", "true", "\"\xFF\xC3\"", '"\ud800"', "NaN", "1e-400",
            "\"#{"y" * 60_000}\"", '{"command":"stop"}', "\u202E"].map(&:b).freeze

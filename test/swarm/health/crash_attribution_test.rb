@@ -154,16 +154,6 @@ class CrashAttributionTest < Skep::TestCase
     assert_equal 2, @crash_attribution.to_plain.first["crashes"]
   end
 
-  test "restores the suspects after an upgrade" do
-    hold(0, "a", at: 3)
-    @crash_attribution.set_exit(@nodes[0], ExitStatus.new(9))
-    plain = JSON.parse(JSON.generate(@crash_attribution.dump))
-    restored = Swarm::Health::CrashAttribution.new(@node_pool, scoreboard: nil,
-                                                               events: Swarm::Runtime::EventBus.new)
-    restored.restore(plain)
-    assert_equal @crash_attribution.to_a, restored.to_a
-  end
-
   private
 
   def crash?(reason, how)

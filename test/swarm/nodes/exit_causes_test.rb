@@ -28,14 +28,4 @@ class ExitCausesTest < Skep::TestCase
     causes.ended(Node.new(1), ExitStatus.new(0, nil))
     assert_empty causes.counts
   end
-
-  test "restores the counts and the cause of the last exit after an upgrade" do
-    causes = Skep::Swarm::Nodes::ExitCauses.new
-    causes.ended(Node.new(1), ExitStatus.new(nil, "KILL"))
-    causes.begun
-    causes.ended(Node.new(1, "memory_limit"), ExitStatus.new(0, nil))
-    restored = Skep::Swarm::Nodes::ExitCauses.new.restore(JSON.parse(JSON.generate(causes.dump)))
-    restored.begun
-    assert_equal({ "signal" => 1, "memory_limit" => 1 }, restored.counts)
-  end
 end

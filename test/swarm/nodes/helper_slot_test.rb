@@ -43,7 +43,6 @@ class HelperSlotTest < Skep::TestCase
   test "keeps events while there is no process, in order, and at most a thousand" do
     @helper.subscribe_all
     1_001.times { |number| @helper.post_event("event_#{number}", {}) }
-    assert_equal 1_000, @helper.dump(nil)["backlog"].size
     launch
     assert_equal Array.new(1_000) { |number| "event_#{number}" }, names
     @helper.post_event("later", {})
@@ -75,29 +74,10 @@ class HelperSlotTest < Skep::TestCase
     assert_equal [["serve", nil, nil, :socket]], @posted
   end
 
-  test "lends a socket that its process already has only to the next process" do
-    launch
-    @helper.serve(:socket, lent: true)
-    assert_empty @posted
-    launch
-    assert_equal [["serve", nil, nil, :socket]], @posted
-  end
-
   test "stop_last sends one stop, even if it is called twice" do
     launch
     2.times { @helper.stop_last }
     assert_equal [["stop", nil, nil]], @posted
-  end
-
-  test "keeps its events and its backlog over an upgrade" do
-    @helper.subscribe(%w[node_ready])
-    @helper.post_event("node_died", { node: 1 }, :warn)
-    kept = JSON.parse(JSON.generate(@helper.dump(nil)))
-    @helper = Nodes::HelperSlot.new([])
-    @helper.restore(kept, nil, nil)
-    launch
-    @helper.post_event("node_ready", {})
-    assert_equal %w[node_died node_ready], names
   end
 
   private

@@ -37,16 +37,6 @@ class RecoveryTimesTest < Skep::TestCase
     assert_equal 0, recovery_times.to_plain["count"]
   end
 
-  test "restores the times and the slots without a node after an upgrade" do
-    recovery_times.lost(holder(0), 10.0)
-    recovery_times.ready(holder(0), 11.0)
-    recovery_times.lost(holder(1), 12.0)
-    plain = JSON.parse(JSON.generate(recovery_times.dump))
-    restored = Skep::Swarm::Stats::RecoveryTimes.new.restore(plain)
-    restored.ready(holder(1), 12.5)
-    assert_equal [[0.5, 1], [1.0, 1]], restored.to_plain["buckets"]
-  end
-
   private
 
   def recovery_times = @recovery_times ||= Skep::Swarm::Stats::RecoveryTimes.new

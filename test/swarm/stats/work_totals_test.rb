@@ -26,28 +26,22 @@ class WorkTotalsTest < Skep::TestCase
     assert_equal({}, totals.of(0, []))
   end
 
-  test "merges the handler times of live and exited nodes, also after an upgrade" do
+  test "merges the handler times of live and exited nodes" do
     totals = Skep::Swarm::Stats::WorkTotals.new
     totals.add_exited(Node.new(0, { "handler" => times(0.001, 0.002) }))
     live = [Node.new(0, { "handler" => times(0.002) }), Node.new(1, { "handler" => times(9.0) })]
     assert_equal [[0.001, 1], [0.002, 2]], totals.handler(0, live)["buckets"]
     assert_nil totals.handler(2, live)
-
-    restored = Skep::Swarm::Stats::WorkTotals.new.restore(JSON.parse(JSON.generate(totals.dump)))
-    assert_equal 2, restored.handler(0, [])["count"]
-    assert_nil Skep::Swarm::Stats::WorkTotals.new.restore({ "past" => {} }).handler(0, [])
   end
 
-  test "adds up the totals of each topic, also after an upgrade" do
+  test "adds up the totals of each topic" do
     totals = Skep::Swarm::Stats::WorkTotals.new
     totals.add_exited(topics("orders" => 1, "refunds" => 2))
-    restored = Skep::Swarm::Stats::WorkTotals.new.restore(JSON.parse(JSON.generate(totals.dump)))
-    rows = restored.by_topic(0, [topics("orders" => 5), node(0, messages: 9)])
+    rows = totals.by_topic(0, [topics("orders" => 5), node(0, messages: 9)])
     assert_equal([["orders", 6, 2], ["refunds", 2, 1]], rows.map { |row|
       [row["topic"], row["totals"]["messages"], row["handler"]["count"]]
     })
-    assert_empty restored.by_topic(1, [])
-    assert_empty Skep::Swarm::Stats::WorkTotals.new.restore({ "past" => {} }).by_topic(0, [])
+    assert_empty totals.by_topic(1, [])
   end
 
   test "adds up topics beyond the fiftieth as other" do
@@ -62,13 +56,6 @@ class WorkTotalsTest < Skep::TestCase
     totals = Skep::Swarm::Stats::WorkTotals.new
     50.times { |n| totals.add_exited(node(0, **(0..9).to_h { |m| [:"#{n}/#{m}", 1] })) }
     assert_equal 64, totals.of(0, []).size
-  end
-
-  test "restores the totals after an upgrade" do
-    totals = Skep::Swarm::Stats::WorkTotals.new
-    totals.add_exited(node(1, messages: 7))
-    plain = JSON.parse(JSON.generate(totals.dump))
-    assert_equal({ "messages" => 7 }, Skep::Swarm::Stats::WorkTotals.new.restore(plain).of(1, []))
   end
 
   private

@@ -4,21 +4,11 @@ require "test_helper"
 require "skep/swarm"
 
 class EventCounterTest < Skep::TestCase
-  test "counts events by name, and adds the previous program's counts after an upgrade" do
+  test "counts events by name" do
     event_counter = Skep::Swarm::Supervisor::EventCounter.new
+    event_counter.event("swarm_started", :info, {})
     2.times { event_counter.event("node_died", :warn, {}) }
-    kept = JSON.parse(JSON.generate(event_counter.dump(nil)))
-    resumed = Skep::Swarm::Supervisor::EventCounter.new
-    resumed.event("upgrade_finished", :info, {})
-    resumed.event("node_died", :warn, {})
-    resumed.on_resume(nil, kept, nil)
-    assert_equal({ "upgrade_finished" => 1, "node_died" => 3 }, resumed.counts)
-  end
-
-  test "starts without counts if the previous program kept none" do
-    event_counter = Skep::Swarm::Supervisor::EventCounter.new
-    event_counter.on_resume(nil, nil, nil)
-    assert_empty event_counter.counts
+    assert_equal({ "swarm_started" => 1, "node_died" => 2 }, event_counter.counts)
   end
 
   test "counts events with further names as \"other\" after 200 names" do

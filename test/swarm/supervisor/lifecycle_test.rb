@@ -84,14 +84,6 @@ class LifecycleTest < Skep::TestCase
     assert_predicate other, :stopping?
   end
 
-  test "restores the previous program's state, with its nodes requested" do
-    @lifecycle.restore("quiet")
-    assert_predicate @lifecycle, :quiet?
-    assert_predicate @lifecycle, :nodes_requested?
-    @lifecycle.run
-    assert_predicate @lifecycle, :quiet?
-  end
-
   test "records a repeated failure once" do
     2.times { @lifecycle.fail_boot("no node could boot", 1) }
     assert_equal ["no node could boot"], @lifecycle.failures

@@ -17,8 +17,6 @@ class ObserversTest < Skep::TestCase
 
     def event(name, level, facts) = calls << [name, level, facts]
     def configured(supervisor) = calls << [:configured, supervisor]
-    def dump(_state_file) = { "seen" => calls.size }
-    def on_resume(_supervisor, kept, _state_file) = calls << [:on_resume, kept]
     def reopen = calls << :reopen
   end
 
@@ -63,25 +61,5 @@ class ObserversTest < Skep::TestCase
   test "an observer that can't be configured ends the boot" do
     error = assert_raises(Skep::Error) { @observers.configured(:supervisor) }
     assert_equal ["the address is in use", []], [error.message, @recorder.calls]
-  end
-
-  test "after an upgrade each observer gets what the observer of its class kept" do
-    @recorder.reopen
-    kept = JSON.parse(JSON.generate(@observers.dump(nil)))
-    assert_equal [["ObserversTest::Failing", nil], ["ObserversTest::Recorder", { "seen" => 1 }]],
-                 kept.to_a
-    observer = Recorder.new
-    Supervisor::Observers.new([observer], @events).on_resume(:supervisor, { "observers" => kept })
-    assert_equal [[:on_resume, { "seen" => 1 }]], observer.calls
-  end
-
-  test "an observer that keeps nothing is configured again after an upgrade" do
-    observer = Class.new(Supervisor::Observer) do
-      attr_reader :supervisor
-
-      def configured(supervisor) = @supervisor = supervisor
-    end.new
-    Supervisor::Observers.new([observer], @events).on_resume(:next, { "observers" => {} })
-    assert_equal :next, observer.supervisor
   end
 end

@@ -210,27 +210,6 @@ module Skep
           nil
         end
       end
-
-      # The supervisor continues as the program that asks for it: this skep on this Ruby.
-      class Upgrade < SwarmCommand
-        SUMMARY = "Replace the supervisor in place with this version of skep and Ruby"
-        USAGE = "skep upgrade [NAME]"
-        COMMAND = "upgrade"
-        EXAMPLES = ["gem update skep && skep upgrade billing"].freeze
-
-        private
-
-        def request(path)
-          pid, skep, ruby = super.values_at("pid", "skep", "ruby")
-          out.puts(UI.clean("pid #{pid}: skep #{skep} (ruby #{ruby})"))
-        end
-
-        # There is no deadline: a Ruby starts twice.
-        def facts
-          file = File.expand_path($PROGRAM_NAME)
-          { timeout: nil, program: ([RbConfig.ruby, file] if File.file?(file)) }
-        end
-      end
     end
   end
 end

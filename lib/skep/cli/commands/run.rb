@@ -15,17 +15,6 @@ module Skep
                     "skep run swarm.rb --pidfile /run/billing.pid",
                     "skep run --inline swarm.rb"].freeze
 
-        # `skep upgrade` begins the command line with the number of a descriptor, whose state this
-        # program continues with. It's no option for users, and so --help doesn't show it.
-        HANDED_OVER = /\A--handed-over=(\d+)\z/
-        private_constant :HANDED_OVER
-
-        def initialize(argv, out:, err:)
-          @handed_over = argv.first.to_s[HANDED_OVER, 1]&.to_i
-          @argv = @handed_over ? argv.drop(1) : argv
-          super(@argv, out:, err:)
-        end
-
         private
 
         def declare(parser)
@@ -58,8 +47,6 @@ module Skep
         def overrides = options[:overrides] ||= {}
 
         def perform
-          return resume if @handed_over
-
           runner = options[:inline] ? inline : supervisor
           code = runner.run
           level = "<3>" if Log::Journal.new.behind?(err) # an error's, sd-daemon(3)
@@ -69,24 +56,10 @@ module Skep
           pidfile&.release
         end
 
-        def resume
-          state_file = Swarm::Rollout::Upgrade::StateFile.read(@handed_over)
-          return supervisor.resume(state_file) unless state_file.trial?
-
-          supervisor([]).resume(state_file).tap do |code|
-            err.puts(Swarm::Rollout::Upgrade::ABLE) if code.zero?
-          end
+        def supervisor
+          origin = Swarm::Molds::MoldLauncher::Exec.new(swarm_file, arguments: file_arguments)
+          Swarm::Supervisor.new(origin, overrides:, observers: [*pidfile, *Swarm.observers])
         end
-
-        def supervisor(observers = [*pidfile, *Swarm.observers])
-          file = swarm_file
-          origin = Swarm::Molds::MoldLauncher::Exec.new(file, arguments: file_arguments)
-          Swarm::Supervisor.new(origin, overrides:, observers:, arguments: next_arguments(file))
-        end
-
-        # The arguments of the program that replaces this one in an upgrade. They name the file: the
-        # default may be another one by then.
-        def next_arguments(file) = named? ? @argv : [file, *@argv]
 
         def pidfile = @pidfile ||= options[:pidfile]&.then { |path| Pidfile.new(path) }
 

@@ -40,11 +40,6 @@ module Skep
         # Returns the suspects. Most swarms never have any, so CrashSuspects is created on demand.
         def to_a = @suspects ? @suspects.to_a : []
         def to_plain = to_a.map(&:to_plain)
-        alias dump to_plain
-
-        def restore(plain)
-          suspects.restore(plain) if plain.any?
-        end
 
         def record_crash(node)
           record(node) if CRASH_REASONS.include?(node.reason)

@@ -40,10 +40,6 @@ module Skep
           check_by(OS.now + @liveness.timeout)
         end
 
-        # The deadlines extended because the supervisor was paused.
-        def dump = @pause_compensation.dump
-        def restore(plain) = @pause_compensation.restore(plain)
-
         # Returns the seconds since the node's last heartbeat; since it was ready before the first.
         def age(node, now = OS.now)
           [now - @scoreboard.of(node).first.at, 0.0].max

@@ -57,20 +57,9 @@ module Skep
       # No heartbeat counts as older than the end of the pause, and a `busy` declaration is extended
       # by the time since the last check before it.
       class PauseCompensation
-        include Runtime::Persisted
-
-        KEPT = %i[back_at].freeze
-
         def initialize
           @back_at = 0.0
           @extended = {}
-        end
-
-        def dump = { **super, "extended" => @extended.to_a }
-
-        def restore(plain)
-          @extended = plain["extended"].to_h
-          super
         end
 
         # from: the last check before the pause. back_at: the first after it.

@@ -9,9 +9,6 @@ module Skep
   class Swarm
     module Health
       class UnhealthyReports
-        include Runtime::Persisted
-
-        KEPT = %i[times reason].freeze
         MOST = 20
         private_constant :MOST
 

@@ -150,26 +150,6 @@ module Skep
           end
         end
 
-        # Returns the unread and unsent bytes as plain data, for the program that takes over this
-        # process and its socket.
-        def remainder
-          @lock.synchronize do
-            { "in" => [@in].pack("m0"), "out" => @out.map { |bytes, *| [bytes].pack("m0") } }
-          end
-        end
-
-        # Returns true if descriptors wait to be read or sent. They can't be part of `remainder`.
-        def fds_in_flight?
-          @lock.synchronize { @ios.any? || @out.any? { |_, ios, _| ios.any? } }
-        end
-
-        def restore(plain)
-          @in << plain["in"].unpack1("m0")
-          @out = plain["out"].map { |text| [text.unpack1("m0"), [], []] }
-          @backlog = @out.sum { |bytes, *| bytes.bytesize }
-          self
-        end
-
         def close
           @ended = true
           @socket.close unless @socket.closed?
@@ -294,11 +274,6 @@ module Skep
           end
           true
         end
-
-        def to_io = @channel.to_io
-        def dump = @channel.remainder
-        def fds_in_flight? = @channel.fds_in_flight?
-        def pending? = @channel.pending?
 
         def open? = !@channel.closed?
 

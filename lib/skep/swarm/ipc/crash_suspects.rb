@@ -45,7 +45,6 @@ module Skep
         def empty? = @all.empty?
         def to_a = @all.values
         def to_plain = to_a.map(&:to_plain)
-        alias dump to_plain
 
         # Counts the crash of a node with these items in flight: each a name, and a part of it or
         # nil. Drops suspects that are too old. Returns the suspects of this crash.
@@ -91,8 +90,6 @@ module Skep
 
         FACTS = Suspect.members.map(&:to_s).freeze
         private_constant :FACTS
-
-        alias restore learn
 
         def inspect = "#<#{self.class} #{to_a.map(&:to_s)}>"
 

@@ -57,9 +57,6 @@ module Skep
           @seen = kills || @seen
         end
 
-        def dump = nil
-        def restore(_plain) = nil
-
         def inspect = "#<#{self.class} #{@cgroup&.directory || "no control group"}>"
 
         private

@@ -34,8 +34,6 @@ module Skep
           events.subscribe(:node_ready) { |event| watch(event.subject) }
         end
 
-        def resume(node, _memory) = watch(node)
-
         # Returns nil before the node is ready.
         def memory(node)
           return unless node&.node_memory

@@ -80,8 +80,6 @@ module Skep
             shared: uss_max - uss, swap: @sample["swap"], measured: (now - @measured_at).round(3) }
         end
 
-        def dump = nil
-
         NOT_MEASURED = { pss: nil, uss: nil, shared: nil, swap: nil, measured: nil }.freeze
         private_constant :NOT_MEASURED
 

@@ -40,13 +40,6 @@ module Skep
           true
         end
 
-        def dump = { "started" => @started.to_a, "not_before" => @not_before.to_a }
-
-        def restore(plain)
-          @started.update(plain["started"].to_h)
-          @not_before = plain["not_before"].to_h
-        end
-
         # Returns true if the node is being replaced, or its replacement is queued.
         def recycling?(node)
           node.live? && (node.retired? || @queue.any? { |queued, _| queued == node } ||

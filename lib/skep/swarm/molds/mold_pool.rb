@@ -107,20 +107,6 @@ module Skep
           check
         end
 
-        # What the next program of the supervisor must know.
-        def dump(state_file)
-          { "next" => @next, "exited_at" => @exited_at, "molds" => @molds.map { |mold|
-            { "number" => mold.number, "pid" => mold.pid, "started_at" => mold.started_at,
-              "retired" => mold.retired?, "pidfd" => state_file.lend(mold.pidfd),
-              "socket" => state_file.lend(mold.channel), "channel" => mold.channel.dump }
-          } }
-        end
-
-        def restore(plain, state_file)
-          @next, @exited_at = plain.values_at("next", "exited_at")
-          plain["molds"].each { |kept| resume(kept, state_file) }
-        end
-
         private
 
         # A process without a descriptor to follow it can't be a mold: it ends with its channel.
@@ -163,15 +149,6 @@ module Skep
             protocol_error: ->(error) { protocol_error(mold.call, error) },
             guard: ->(type, &block) { @events.guard(type, subject: mold.call, &block) }
           ) { |message| handle(mold.call, message) }
-        end
-
-        def resume(kept, state_file)
-          socket = state_file.take(kept["socket"], UNIXSocket)
-          channel = IPC::Channel.new(socket).restore(kept["channel"])
-          pidfd = OS::Pidfd.adopt(state_file.take(kept["pidfd"]), kept["pid"])
-          mold = add(kept["number"], kept["pid"], channel, kept["started_at"], pidfd:)
-          mold.ready
-          mold.retire if kept["retired"]
         end
 
         def handle(mold, message)

@@ -7,7 +7,7 @@
 #   boots.mold = mold          # forks the nodes; nil: launches wait
 #   boots.enqueue(slot)        # launches the slot's node, or a successor of its node
 #   boots.enqueue(slot, mold:) # the same from another mold
-#   boots.later(slot, 0.4)     # in 0.4 s; or at a time: boots.at(OS.now + 0.4, slot)
+#   boots.later(slot, 0.4)     # in 0.4 s
 #   boots.start_now(slot)      # it doesn't wait any longer; also with mold:
 #   boots.start_next           # a node has booted or died, so another may boot
 #   boots.close                # refuses further launches
@@ -37,6 +37,7 @@ module Skep
           @layout = layout
           @node_table = node_table
           @queue = []
+          @booting = []
         end
 
         def mold=(mold)
@@ -61,14 +62,10 @@ module Skep
         end
 
         def later(slot, seconds)
-          at(OS.now + seconds, slot)
-        end
-
-        def at(time, slot)
           return if slot.retired?
 
           slot.wait
-          slot.wait_timer = @loop.at(time) { enqueue(slot) }
+          slot.wait_timer = @loop.after(seconds) { enqueue(slot) }
         end
 
         # Launches the slot's node now if it was to be launched later; from that mold, if one is
@@ -98,9 +95,7 @@ module Skep
 
         def mold_for(request) = request.mold || @mold
 
-        # The first look is at all nodes: after an upgrade some of them boot already.
         def room?
-          @booting ||= @node_table.nodes.reject(&:helper?)
           @booting.select! { |node| node.state == :booting && @node_table.include?(node) }
           @booting.size < @config.boot_concurrency
         end

@@ -35,16 +35,6 @@ module Skep
           @backlog.shift(BACKLOG).each { |event| post_event(*event) }
         end
 
-        def dump(state_file)
-          { **super, "backlog" => @backlog, "all_events" => @all_events, "events" => @events }
-        end
-
-        def restore(plain, node, last_mold)
-          @backlog, @all_events = plain.values_at("backlog", "all_events")
-          subscribe(plain["events"].to_a)
-          super
-        end
-
         # New code subscribes to these; the old code's events are sent until that has gone.
         def subscribe(events)
           @events |= events
@@ -52,10 +42,9 @@ module Skep
 
         def subscribe_all = @all_events = true
 
-        # lent: its processes have the socket already.
-        def serve(socket, lent: false)
+        def serve(socket)
           @socket = socket
-          nodes.each { |node| lend(node) } unless lent
+          nodes.each { |node| lend(node) }
         end
 
         # Events about the helper itself are left out: each would cause the next.

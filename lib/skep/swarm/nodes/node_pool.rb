@@ -35,16 +35,14 @@ module Skep
         attr_reader :cgroup_memory
         attr_reader :memory_monitor
 
-        # kept: the slots that there are already, [id, kind of work] each.
-        def initialize(config, lifecycle, loop:, events:, page:, layout:, kept: nil)
+        def initialize(config, lifecycle, loop:, events:, page:, layout:)
           @config = config
           @lifecycle = lifecycle
           @loop = loop
           @events = events
           @page = page
           @layout = layout
-          places = kept || config.placement.each_with_index.map { |task, id| [id, task] }
-          @slots = places.map { |id, task| Slot.new(id, task) }
+          @slots = config.placement.each_with_index.map { |task, id| Slot.new(id, task) }
           @helper = HelperSlot.new(config.events) if config.helper?
           build
           subscribe
@@ -245,44 +243,6 @@ module Skep
           stopping? ? check_drained : @exits.follow_up(node, left)
         end
 
-        # Carried over an upgrade.
-
-        def dump(state_file)
-          { "mold" => mold.number, "node_table" => node_table.dump,
-            "slots" => slots.map { |slot| slot.dump(state_file) },
-            "helper" => @helper&.dump(state_file),
-            "spares" => spare_slots.map { |slot| slot.dump(state_file) },
-            "suspects" => crash_attribution.dump, "cgroup_memory" => cgroup_memory.dump,
-            "liveness_monitor" => liveness_monitor.dump,
-            "recycler" => memory_monitor.recycler.dump, "totals" => totals.dump,
-            "recovery_times" => recovery_times.dump }
-        end
-
-        def restore(plain)
-          @started = @ever_ready = true
-          @helper ||= HelperSlot.new(@config.events) if plain["helper"]
-          node_table.restore(plain["node_table"])
-          cgroup_memory.restore(plain["cgroup_memory"])
-          crash_attribution.restore(plain["suspects"].to_a)
-          liveness_monitor.restore(plain["liveness_monitor"])
-          memory_monitor.recycler.restore(plain["recycler"])
-          totals.restore(plain["totals"]) if plain["totals"]
-          recovery_times.restore(plain["recovery_times"]) if plain["recovery_times"]
-        end
-
-        # The channel of a node that is about to be forked, or has been since before this program.
-        def connect(node, channel) = @messages.connect(node, channel)
-
-        # A node that works since before this program began.
-        def resume(node, node_memory)
-          node.when_killed { |killed| @exits.expect_exit(killed) }
-          node.channel.listen
-          node.mold.live? ? @exits.follow(node) : @exits.adopt(node)
-          @liveness_monitor.watch(node)
-          @memory_monitor.resume(node, node_memory)
-          @restarter.clear_crash_loop_later(node) if node.slot.looping?
-        end
-
         private
 
         def build
@@ -317,6 +277,8 @@ module Skep
           end
           @restarter = Restarter.new(@config, **shared, slots:, boots: @boots, spares: @spares)
         end
+
+        def connect(node, channel) = @messages.connect(node, channel)
 
         def subscribe
           @events.subscribe { |event| pass_on(event) if @helper }

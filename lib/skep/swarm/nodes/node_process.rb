@@ -16,7 +16,6 @@ module Skep
   class Swarm
     module Nodes
       class NodeProcess
-        include Runtime::Persisted
         include Runtime::StateMachine
 
         # A spare waits in state spare, and is booting once more when it steps in.
@@ -32,7 +31,6 @@ module Skep
           dead: {}
         }.freeze
 
-        KEPT = %i[pid quiet asked_at ready_at took_slot_at assigned work work_bytes said].freeze
         LIVE = %i[booting ready quiet stopping spare].freeze
         private_constant :LIVE
 
@@ -62,21 +60,6 @@ module Skep
           @work = {}
           @work_bytes = 0
           @said = {}
-        end
-
-        # Of one that is neither booting nor on its way out.
-        def dump(state_file)
-          { **super(), "page_index" => page_index, "mold" => mold.number, "state" => state,
-                       "pidfd" => state_file.lend(pidfd), "socket" => state_file.lend(channel),
-                       "channel" => channel.dump, "unhealthy_reports" => unhealthy_reports.dump,
-                       "node_memory" => node_memory&.dump }
-        end
-
-        def restore(plain, pidfd)
-          @state = plain["state"].to_sym
-          @pidfd = pidfd
-          unhealthy_reports.restore(plain["unhealthy_reports"])
-          super(plain)
         end
 
         def listens_to(channel) = @channel = channel
@@ -124,7 +107,7 @@ module Skep
         end
 
         def ready(now)
-          @boot_timer&.cancel # of one that booted before an upgrade there is none
+          @boot_timer&.cancel
           @ready_at = now
           slot.refusal = nil
           change(:ready)
@@ -285,10 +268,6 @@ module Skep
       # There are more indices than slots: during a replacement a slot has two processes. Indices
       # that were never used take no memory of the page.
       class NodeTable
-        include Runtime::Persisted
-
-        KEPT = %i[next free].freeze
-
         # No index is free. It is reported like a fork that the system refuses.
         class Full < StandardError
           def initialize = super("the page has no room for another node")
@@ -312,9 +291,6 @@ module Skep
           @unreported = [] # [index, since]
         end
 
-        # The next program may use all of them.
-        def dump = { **super, "free" => @free + @unreported.map(&:first) }
-
         def nodes = @nodes.values
         def [](page_index) = @nodes[page_index]
         def include?(node) = @nodes[node.page_index].equal?(node)
@@ -331,9 +307,6 @@ module Skep
           page_index = @free.shift || unused
           @nodes[page_index] = yield page_index
         end
-
-        # Adds a node that has its index already, after an upgrade.
-        def put(node) = @nodes[node.page_index] = node
 
         def remove(node)
           return unless @nodes.delete(node.page_index)

@@ -14,7 +14,6 @@ module Skep
   class Swarm
     module Nodes
       class Slot
-        include Runtime::Persisted
         include Runtime::StateMachine
 
         # | state | the slot |
@@ -45,8 +44,6 @@ module Skep
                      finish: :retired, retire: :retired }
         }.freeze
 
-        KEPT = %i[begun last_reason last_work last_work_bytes refusal failure looping
-                  last_hang].freeze
         attr_reader :id
         attr_reader :task
         attr_reader :node # the process that holds it
@@ -166,27 +163,6 @@ module Skep
         # What its work's facts take as JSON.
         def work_bytes = node ? node.work_bytes : @last_work_bytes.to_i
 
-        def dump(state_file)
-          { **super(), "id" => id, "task" => task, "state" => @state,
-                       "deaths" => deaths.dump, "causes" => @causes.dump,
-                       "last_exit" => last_exit&.to_plain, "last_mold" => @last_mold&.number,
-                       "waits_until" => (wait_timer.deadline if wait_timer&.pending?),
-                       "node" => node&.dump(state_file) }
-        end
-
-        # node: the process that holds it; last_mold: the mold of the one before.
-        def restore(plain, node, last_mold)
-          @node = node
-          @last_mold = last_mold
-          @state = plain["state"].to_sym
-          @last_exit = plain["last_exit"] && IPC::ExitStatus.from(plain["last_exit"])
-          @deaths.restore(plain["deaths"])
-          @causes.restore(plain["causes"]) if plain["causes"]
-          super(plain)
-          @last_hang = last_hang&.transform_keys(&:to_sym)
-          self
-        end
-
         # One node of `skep status --json`.
         def to_plain(memory:, beat_age:, done:, unhealthy:)
           { id:, pid:, task:, mold: (mold || @last_mold)&.number, state: status,
@@ -276,10 +252,6 @@ module Skep
       #   deaths.times       # => monotonic times within the window, of the kind that came last
       #   deaths.counts      # => { "boot" => 0, "work" => 1 }, of all time; refusals don't count
       class RestartHistory
-        include Runtime::Persisted
-
-        KEPT = %i[times counts last].freeze
-
         attr_reader :counts
 
         def initialize
@@ -312,10 +284,6 @@ module Skep
       # A reason that skep gives (`hung`, `memory_limit`, … as in docs/reference/events.md) goes
       # before how it ended: `signal`, `failure` (an exit status but 0), `clean`, `unknown`.
       class ExitCauses
-        include Runtime::Persisted
-
-        KEPT = %i[counts last].freeze
-
         attr_reader :counts
 
         def initialize

@@ -9,7 +9,6 @@
 #   changes.restart(3) { |why| … }   # node 3 only
 #   changes.reload { |why| … }
 #   changes.refork(node)             # a warm node becomes the mold
-#   changes.upgrade(program) { |why| … }
 #   changes.scale(6)                 # => nil, or that sentence
 module Skep
   class Swarm
@@ -46,25 +45,10 @@ module Skep
           end
         end
 
-        # Continues as another program: the one given, or the file that this one was started from.
-        def upgrade(program = nil, &done)
-          program ||= [RbConfig.ruby, File.expand_path($PROGRAM_NAME)]
-          refusal = unready || Upgrade.refusal(@supervisor, @mold_pool, program)
-          change("upgrade", done, refusal) do |over|
-            @upgrade = Upgrade.new(@supervisor, @mold_pool, program) do |why|
-              @upgrade = nil
-              over.call(why)
-            end
-          end
-        end
-
-        # Returns the pid of an upgrade's trial.
-        def trial = @upgrade&.pid
-
         # Makes a mold of a warm node, unless another change is under way. After a failure no other
         # node of the same mold is tried.
         def refork(node)
-          return if unready || @next || (@under_way && !@upgrade) || !node.pidfd.watchable?
+          return if unready || @next || @under_way || !node.pidfd.watchable?
           return if node.mold != node_pool.mold || !node.ready?
           return if node.mold == @barren
 
@@ -106,16 +90,7 @@ module Skep
           "node #{id} has no process to be replaced: it is #{slot.status}"
         end
 
-        # Any other change takes precedence over an upgrade: a user counts on it, and sent perhaps
-        # only a signal.
-        def under_way(name)
-          @upgrade&.give_way(name)
-          @under_way && under_way_sentence(@under_way)
-        end
-
-        def under_way_sentence(change)
-          "#{change == "upgrade" ? "an" : "a"} #{change} is under way: wait for its end"
-        end
+        def under_way_sentence(change) = "a #{change} is under way: wait for its end"
 
         # Returns true if the change has to wait: the block is called at the end of the other.
         # Both wait for a refork: a user can't know when a node starts one. A reload waits for
@@ -138,7 +113,7 @@ module Skep
 
         # Starts the change that the block makes, unless it is refused.
         def change(name, done, refusal = nil)
-          why = unready || under_way(name) || refusal
+          why = unready || (@under_way && under_way_sentence(@under_way)) || refusal
           return refuse(name, why, done) if why
 
           @under_way = name

@@ -71,9 +71,6 @@ module Skep
           names.zip(@times.shift(names.size))
         end
 
-        # Adds signals that another program has received for this process.
-        def restore(names) = names.each { |name| deliver(name, @names.index(name)) }
-
         # Installs the handlers again, in place of the application's.
         def reinstall = @always.each { |name| install(name) }
 

@@ -87,13 +87,6 @@ module Skep
         # A mold is ready, and the nodes have been requested from it.
         def request_nodes = @nodes_requested = true
 
-        # Goes on where the program before this one was.
-        def restore(state)
-          @state = state.to_sym
-          @quiet = quiet?
-          request_nodes
-        end
-
         def nodes_requested? = @nodes_requested ? true : false
         def quiet? = @state == :quiet
         def asked? = @asked ? true : false

@@ -54,15 +54,6 @@ module Skep
           self
         end
 
-        def to_io = @file
-
-        # Goes on with the lock, which this process has already.
-        def resume(file)
-          @file = file
-          NameLock.hold(@identity = identity_of(@file.stat))
-          self
-        end
-
         # Takes the lock again if its file was removed, or replaced by one that no process holds.
         # Returns true if the name is locked by its file.
         def restore

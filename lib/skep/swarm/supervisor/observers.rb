@@ -24,17 +24,6 @@ module Skep
           @observers.each { |observer| observer.configured(supervisor) }
         end
 
-        # What each of them hands over, by its class.
-        def dump(state_file)
-          @observers.to_h { |observer| [observer.class.name, observer.dump(state_file)] }
-        end
-
-        # The same in the next program.
-        def on_resume(supervisor, state_file)
-          kept = state_file["observers"]
-          @observers.each { |one| one.on_resume(supervisor, kept[one.class.name], state_file) }
-        end
-
         def close_in_child = @observers.each(&:close_in_child)
 
         def each_guarded
@@ -58,14 +47,6 @@ module Skep
         # The configuration is known and valid;
         # a Skep::Error raised here ends the boot with its sentence.
         def configured(supervisor) = nil
-
-        # What the next program's observer of this class must know: plain data, and numbers of
-        # descriptors that it lends.
-        def dump(_state_file) = nil
-
-        # In place of `configured`, if the supervisor continues as another program: what was kept,
-        # or nil. What is raised here ends the supervisor.
-        def on_resume(supervisor, _kept, _state_file) = configured(supervisor)
 
         # USR1: open again what is written to.
         def reopen = nil
@@ -100,12 +81,6 @@ module Skep
         def event(name, _level = nil, _facts = nil)
           name = OTHER unless @counts.key?(name) || @counts.size < MOST
           @counts[name] += 1
-        end
-
-        def dump(_state_file) = counts
-
-        def on_resume(_supervisor, kept, _state_file)
-          @counts.merge!(kept.to_h) { |_, now, before| now + before }
         end
       end
     end

@@ -7,7 +7,6 @@
 #   setup = ProcessSetup.new(supervisor, program: false, ours: -> { pids }, forked: -> { … })
 #   setup.take
 #   setup.orphan_reaper.reap
-#   setup.signalled?      # => true if a signal has come that isn't handled yet
 #   setup.release         # a program that has run a swarm has its own signal handlers again
 module Skep
   class Swarm
@@ -30,20 +29,6 @@ module Skep
           @signals = Runtime::SelfPipe.new(SignalHandler::SIGNALS)
           @loop.watch(@signals.to_io) { @signal_handler.handle_all(@signals.take_with_times) }
           @in_forks = Skep.on_fork(child: -> { @forked.call unless Runtime::SelfPipe.handing_on? })
-        end
-
-        # Takes over the signals that have arrived since the program before this one held them back.
-        def take_over(state_file)
-          raise Skep::Error, "no signal can be kept for its Ruby" if OS::SignalHandoff.refused?
-
-          reader, writer = state_file["signals"].map { |number| state_file.take(number, IO) }
-          @signals.restore(OS::SignalHandoff.kept(reader))
-          [reader, writer].each(&:close)
-        end
-
-        # Looks twice: a signal that is overlooked would be lost in an upgrade.
-        def signalled?
-          !OS::EventLoop::ReadyNow.again { |seconds| @signals.to_io.wait_readable(seconds) }.nil?
         end
 
         # Closes the loop, too.
@@ -70,11 +55,10 @@ module Skep
       # A repeat within 50 ms, or TERM soon after INT (as foreman sends it), is the same signal
       # (SelfPipe::RepeatedStop).
       class SignalHandler
-        # CHLD isn't kept over an upgrade: it does no harm, Ruby may need it, and the new program
-        # looks for itself. Nor is XFSZ, which is no order: it is only caught, so that a file at the
-        # limit of its size (ulimit -f) is an error of write(2), EFBIG, and doesn't end the
-        # supervisor. As it isn't ignored, molds and nodes have the default.
-        SIGNALS = [*Rollout::Upgrade::StateFile::SIGNALS, "CHLD", "XFSZ"].freeze
+        # XFSZ asks for nothing. It is only caught, so that a file at the limit of its size
+        # (ulimit -f) is an error of write(2), EFBIG, and doesn't end the supervisor. As it isn't
+        # ignored, molds and nodes have the default.
+        SIGNALS = %w[TERM INT QUIT TSTP TTIN USR1 USR2 HUP CHLD XFSZ].freeze
         STOPS = %w[TERM INT].freeze
         private_constant :STOPS
 
