@@ -32,7 +32,6 @@ require "skep/fork/finding"
 require "skep/fork/guard"
 require "skep/fork/warmup"
 require "skep/fork/warmup/report"
-require "skep/fork/warmup/compaction_policy"
 
 module Skep
   module Fork

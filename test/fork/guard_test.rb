@@ -73,7 +73,7 @@ class GuardTest < Skep::TestCase
   test "ignores a named thread that has ended just now" do
     assert_equal "", output_of(<<~RUBY)
       require "skep/fork"
-      20.times do |number|
+      50.times do |number|
         Thread.new { Thread.current.name = "worker \#{number}" }.join
         #{CHECK}
       end

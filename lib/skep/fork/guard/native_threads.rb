@@ -28,11 +28,13 @@ module Skep
         # Source: proc(5), /proc/pid/task, /proc/pid/task/tid/syscall and /proc/pid/maps.
         Task = Struct.new(:tid, :name) do
           class << self
-            # A thread that has just ended is still there for a moment: hence a second look.
+            # A thread that has just ended is still at work for a moment: hence a second look.
             def foreign
-              tasks = look
-              IO.select(nil, nil, nil, MOMENT) if tasks.any?
-              tasks.select { |task| name(task.tid) }
+              tids = look.map(&:tid)
+              return [] if tids.empty?
+
+              IO.select(nil, nil, nil, MOMENT)
+              look.select { |task| tids.include?(task.tid) }
             rescue Errno::ENOENT
               [] # Not Linux.
             end
