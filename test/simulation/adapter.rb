@@ -76,7 +76,7 @@ module Simulation
       def records(supervisor)
         pool = supervisor.node_pool
         ready = pool.node_table.nodes.select(&:ready?)
-        { "nodes that are watched" => hidden(pool.liveness_monitor, :@watched).keys - ready,
+        { "failed nodes" => hidden(pool.liveness_monitor, :@failed).keys - ready,
           "diagnoses" => hidden(pool.hung_node_killer, :@diagnoses).keys,
           "recorded crashes" => hidden(pool.crash_attribution, :@recorded).keys,
           "recycled" => hidden(pool.memory_monitor.recycler, :@queue) }

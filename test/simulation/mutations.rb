@@ -67,7 +67,9 @@ module Simulation
         [patch("nodes/boot_queue", 'node.pidfd ? node.kill("boot_timeout") : node.mold.kill',
                "node.mold.kill unless node.pidfd")],
       "liveness is checked once only" =>
-        [patch("health/liveness_monitor", "if @watched.any?", "if @watched.size >= 2")],
+        [patch("health/liveness_monitor", "check_by(now + @liveness.timeout)\n", "\n"),
+         patch("health/liveness_monitor", "check_by(now + [*seconds, @liveness.timeout]",
+               "([*seconds, @liveness.timeout]")],
       "a dead node's channel stays open" =>
         [patch("nodes/node_process", "[@channel, @pidfd].compact.each(&:close)",
                "[@pidfd].compact.each(&:close)")],

@@ -14,7 +14,8 @@ class LivenessMonitorTest < Skep::TestCase
     def lost? = @lost ? true : false
     def event_facts = {}
   end
-  private_constant :Swarm, :TIMEOUT, :Node
+  NodeTable = Struct.new(:nodes)
+  private_constant :Swarm, :TIMEOUT, :Node, :NodeTable
 
   def setup
     super
@@ -32,6 +33,7 @@ class LivenessMonitorTest < Skep::TestCase
     @events = []
     @checks = 0
     @failed_nodes = []
+    @node_table = NodeTable.new([])
     @liveness_monitor = liveness_monitor
   end
 
@@ -42,15 +44,15 @@ class LivenessMonitorTest < Skep::TestCase
   end
 
   test "reports a node without heartbeats as hung, once" do
-    @liveness_monitor.watch(node(0))
+    node(0)
     turn_until { @failed_nodes.any? }
     assert_equal [[0, :hung, 0]], @failed_nodes
-    assert_match(/timers=0/, @loop.inspect)
+    turn_until { @checks == 4 }
+    assert_equal [[0, :hung, 0]], @failed_nodes
   end
 
   test "reports the hung thread of a node that still beats" do
     node = node(0)
-    @liveness_monitor.watch(node)
     Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0, thread: 1)).in_flight("a job")
     beat(node)
     turn_until { @failed_nodes.any? }
@@ -59,7 +61,6 @@ class LivenessMonitorTest < Skep::TestCase
 
   test "reports no node that beats" do
     node = node(0)
-    @liveness_monitor.watch(node)
     beat(node)
     turn_until { @checks == 5 }
     assert_empty @failed_nodes
@@ -67,26 +68,14 @@ class LivenessMonitorTest < Skep::TestCase
 
   test "checks a thousand nodes with one timer, all at the same time" do
     nodes = Array.new(1_000) { |page_index| node(page_index) }
-    nodes.each { |node| @liveness_monitor.watch(node) }
     nodes.each { |node| beat_once(node) }
     assert_match(/timers=1/, @loop.inspect)
     turn_until { @checks == 1 }
     assert_match(/timers=1/, @loop.inspect)
   end
 
-  # A check may be half a minute away.
-  test "drops ended nodes before the next check if there are many" do
-    1_000.times do |page_index|
-      node = node(page_index)
-      @liveness_monitor.watch(node)
-      node.lost = true
-    end
-    assert_operator @liveness_monitor.instance_variable_get(:@watched).size, :<, 50
-    assert_equal 0, @checks
-  end
-
   test "publishes supervisor_late at a late check, and fails no node" do
-    @liveness_monitor.watch(node(0))
+    node(0)
     IO.select(nil, nil, nil, TIMEOUT * 1.5) # the supervisor is paused
     turn_until { @checks == 1 }
     assert_equal [:supervisor_late], @events.map(&:first)
@@ -97,7 +86,6 @@ class LivenessMonitorTest < Skep::TestCase
 
   test "publishes each unhealthy report, and fails a node at its third" do
     node = node(0)
-    @liveness_monitor.watch(node)
     3.times do |times|
       beat_once(node)
       @liveness_monitor.report_unhealthy(node, "no database", node.ready_at + (times * TIMEOUT / 8))
@@ -110,7 +98,6 @@ class LivenessMonitorTest < Skep::TestCase
 
   test "clears the reports of a node that is healthy again" do
     node = node(0)
-    @liveness_monitor.watch(node)
     2.times { @liveness_monitor.report_unhealthy(node, "no database") }
     @liveness_monitor.report_healthy(node)
     @liveness_monitor.report_healthy(node)
@@ -120,14 +107,13 @@ class LivenessMonitorTest < Skep::TestCase
 
   test "an error at a hung node ends no check: it and others are found in the next one" do
     @fail_once = true
-    nodes = [node(0), node(1)].each { |one| @liveness_monitor.watch(one) }
+    nodes = [node(0), node(1)]
     turn_until { @failed_nodes.size == nodes.size }
     assert_equal [[[0, :hung, 0], [1, :hung, 0]], 1], [@failed_nodes.sort, @errors]
   end
 
   test "fails no node that has ended" do
     node = node(0)
-    @liveness_monitor.watch(node)
     node.lost = true
     turn_until { @checks == 1 }
     assert_empty @failed_nodes
@@ -141,7 +127,7 @@ class LivenessMonitorTest < Skep::TestCase
     events = Skep::Swarm::Runtime::EventBus.new
     events.subscribe { |event| @events << [event.name, event.facts] }
     events.subscribe(:liveness_checked) { @checks += 1 }
-    Swarm::Health::LivenessMonitor.new(config, loop: @loop, scoreboard:,
+    Swarm::Health::LivenessMonitor.new(config, loop: @loop, scoreboard:, node_table: @node_table,
                                                events:) do |node, failure, status|
       fail_once, @fail_once = @fail_once, false
       raise "a bug" if fail_once
@@ -150,7 +136,12 @@ class LivenessMonitorTest < Skep::TestCase
     end
   end
 
-  def node(page_index) = Node.new(page_index, Skep::OS.now, Swarm::Health::UnhealthyReports.new)
+  # Adds a node that is ready.
+  def node(page_index)
+    Node.new(page_index, Skep::OS.now, Swarm::Health::UnhealthyReports.new).tap do |node|
+      @node_table.nodes << node
+    end
+  end
 
   def beat_once(node)
     Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(node.page_index)).beat

@@ -3,15 +3,15 @@
 # Checks the nodes' heartbeats on the scoreboard, and calls its block for each node that
 # LivenessPolicy or UnhealthyPolicy considers failed.
 #
-#   monitor = LivenessMonitor.new(config, loop:, scoreboard:, events:) { |node, failure, status| … }
-#   monitor.watch(node)                      # called for each node that becomes ready
+#   monitor = LivenessMonitor.new(config, loop:, scoreboard:, node_table:, events:, &end_node)
 #   monitor.report_unhealthy(node, reason)   # the node has called `unhealthy!`
 #
-# The block is called once for a node, with :hung, :repeated or :lasting; in the supervisor it is
-# HungNodeKiller#start, which ends the node. After each check the monitor announces
-# `liveness_checked`, with the time and whether the supervisor was paused before.
+# The block is called once for a node, with :hung, :repeated or :lasting, and the status of a hung
+# thread; in the supervisor it is HungNodeKiller#start, which ends the node. After each check the
+# monitor announces `liveness_checked`, with the time and whether the supervisor was paused before.
 #
-# One timer serves all nodes. It fires when the first heartbeat could be overdue. If the loop is
+# One timer serves all nodes. It fires when the first heartbeat could be overdue: no heartbeat of a
+# node that becomes ready meanwhile can be overdue before that. If the loop is
 # awake anyway in the second half of that time, the check runs then. So idle nodes cost less than
 # two wake-ups in a liveness_timeout, whether there are four or a thousand.
 module Skep
@@ -19,25 +19,19 @@ module Skep
     module Health
       class LivenessMonitor
         MIN_INTERVAL = 0.02 # seconds between two checks
-        PRUNE_AT = 16 # nodes watched
-        private_constant :MIN_INTERVAL, :PRUNE_AT
+        private_constant :MIN_INTERVAL
 
-        def initialize(config, loop:, scoreboard:, events:, &on_failure)
+        def initialize(config, loop:, scoreboard:, node_table:, events:, &on_failure)
           @loop = loop
           @scoreboard = scoreboard
+          @node_table = node_table
           @events = events
           @on_failure = on_failure
           build_policies(config.liveness_timeout)
-          @watched = {}.compare_by_identity # by node, until when an overdue one has grace
-          @prune_at = PRUNE_AT
+          @grace_until = {}.compare_by_identity # of overdue nodes
+          @failed = {}.compare_by_identity # nodes that are being ended
           @checked_at = OS.now
-          events.subscribe(:node_ready, :spare_ready) { |event| watch(event.subject) }
-        end
-
-        def watch(node)
-          prune if @watched.size >= @prune_at
-          @watched[node] = nil
-          check_by(OS.now + @liveness.timeout)
+          check_by(@checked_at + @liveness.timeout)
         end
 
         # Returns the seconds since the node's last heartbeat; since it was ready before the first.
@@ -51,7 +45,7 @@ module Skep
         end
 
         def report_unhealthy(node, reason, now = OS.now)
-          return unless beats?(node) && @watched.key?(node)
+          return unless beats?(node)
 
           node.unhealthy_reports.add(reason, now)
           reports = @unhealthy_policy.count(node.unhealthy_reports.times, now)
@@ -81,38 +75,35 @@ module Skep
           @timer = @loop.at(due, early: [(due - OS.now) / 2, 0].max) { check(due) }
         end
 
-        # The next check comes even if this one fails: without it no hang would be found any more.
+        # The next check comes even if there is an error in this one: without it no hang would be
+        # found any more.
         def check(due)
           now = OS.now
-          seconds = []
-          prune
-          compensate_pause(now, now - due)
-          seconds = @watched.keys.map { |node| check_node(node, now, now - due) }
-          @events.announce(:liveness_checked, now:, paused: @liveness.paused?(now - due))
-        ensure
+          check_by(now + @liveness.timeout)
+          forget_ended
+          nodes = @node_table.nodes.select { |node| beats?(node) }
+          compensate_pause(nodes, now, now - due)
           @checked_at = now
-          next_in = [[*seconds.compact, @liveness.timeout].min, MIN_INTERVAL].max
-          check_by(now + next_in) if @watched.any?
+          seconds = nodes.filter_map { |node| check_node(node, now, now - due) }
+          @events.announce(:liveness_checked, now:, paused: @liveness.paused?(now - due))
+          check_by(now + [*seconds, @liveness.timeout].min.clamp(MIN_INTERVAL..))
         end
 
-        # Nodes that have ended are dropped at each check, and before that when they may be half of
-        # those watched: a check may be half a minute away, and a crash loop ends many until then.
-        def prune
-          @watched.select! { |node, _| beats?(node) }
-          @prune_at = [2 * @watched.size, PRUNE_AT].max
+        def forget_ended
+          [@grace_until, @failed].each { |nodes| nodes.select! { |node, _| must_beat?(node) } }
         end
 
-        # Returns true for a node that has to beat: none that has ended, or is about to.
-        def beats?(node) = node.ready? && !node.lost?
+        def must_beat?(node) = node.ready? && !node.lost?
+        def beats?(node) = must_beat?(node) && !@failed.key?(node)
 
         # If this check comes so late that the supervisor was stopped or starved, the nodes may have
         # been, too: extends their deadlines.
-        def compensate_pause(now, late)
+        def compensate_pause(nodes, now, late)
           return unless @liveness.paused?(late)
 
-          statuses = @watched.keys.flat_map { |node| @scoreboard.of(node) }
+          statuses = nodes.flat_map { |node| @scoreboard.of(node) }
           @pause_compensation.extend_deadlines(@checked_at, now, statuses)
-          @watched.transform_values! { nil }
+          @grace_until.clear
           @events.publish(:supervisor_late, nil, level: :warn, duration: late.round(3))
         end
 
@@ -131,20 +122,20 @@ module Skep
         # An overdue node has a short grace period before it is considered hung.
         def check_heartbeats(node, now, late)
           statuses = @scoreboard.of(node).map { |status| @pause_compensation.apply(status) }
-          liveness = @liveness.decide(statuses, now)
-          return liveness.tap { @watched[node] = nil } if liveness.is_a?(Float)
+          overdue = @liveness.decide(statuses, now)
+          if overdue.is_a?(Float) # seconds that are left
+            @grace_until.delete(node)
+            return overdue
+          end
 
-          grace_until = @watched[node] ||= now + @liveness.grace(late)
-          grace_until > now ? grace_until - now : fail_node(node, :hung, liveness)
+          grace_until = @grace_until[node] ||= now + @liveness.grace(late)
+          grace_until > now ? grace_until - now : fail_node(node, :hung, overdue)
         end
 
         def fail_node(node, failure, status)
-          @watched.delete(node)
           @on_failure.call(node, failure, status)
+          @failed[node] = true
           nil
-        rescue StandardError # a bug of skep's, which the loop reports: the node is looked at again
-          @watched[node] = nil
-          raise
         end
 
         # Called when the node has made progress: once its reports are too old to count, it is

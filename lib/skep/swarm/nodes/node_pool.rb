@@ -254,7 +254,8 @@ module Skep
           @crash_attribution = Health::CrashAttribution.new(self, scoreboard:, events: @events)
           build_restarts(shared)
           @hung_node_killer = Health::HungNodeKiller.new(@config, scoreboard:, **shared)
-          @liveness_monitor = Health::LivenessMonitor.new(@config, scoreboard:, **shared,
+          @liveness_monitor = Health::LivenessMonitor.new(@config, scoreboard:, node_table:,
+                                                          **shared,
                                                           &@hung_node_killer.method(:start))
           @cgroup_memory = Memory::CgroupMemory.new(OS::Cgroup.of, events: @events)
           @memory_monitor = Memory::MemoryMonitor.new(self, @config, cgroup_memory, **shared,
