@@ -37,7 +37,7 @@ module Simulation
          patch("rollout/rolling_update", "return true if slot.retired? || !slot.live?",
                "return true if !slot.live?")],
       "a deadline isn't shifted after a pause" =>
-        [patch("health/liveness_policy", "def since(time) = [time, @back_at].max",
+        [patch("health/pause_compensation", "def since(time) = [time, @back_at].max",
                "def since(time) = time")],
       "a kill is sent after the reap" =>
         [swap("nodes/node_exits", "node.pidfd.kill_leftover_group",

@@ -18,7 +18,7 @@
 # | the supervisor ended it: it hung | if other work was done (`evidence?`) |
 # | the supervisor ended it for another reason: a restart, a scale, a stop, its own report | no |
 #
-# While the swarm stops, no exit counts as a crash.
+# An exit while the swarm stops is no crash, unless the node had died before the stop.
 module Skep
   class Swarm
     module Health
@@ -77,7 +77,6 @@ module Skep
 
         private
 
-        # While the swarm stops, no exit counts as a crash.
         def watch(events)
           events.subscribe(:node_lost) do |event|
             record_crash(event.subject) unless @node_pool.stopping?

@@ -61,9 +61,6 @@ module Skep
           finish(node)
         end
 
-        # Returns true until the node's event is published.
-        def running?(node) = @diagnoses.key?(node)
-
         private
 
         # kill_timeout counts from the deadline that the node missed, so the time that it took to
