@@ -34,7 +34,10 @@ module Skep
         def of(pid)
           tids = OS.machine.children("/proc/#{pid}/task").map(&:to_i)
           tasks = [pid, *(tids - [pid])].first(MOST).filter_map { |tid| ThreadState.of(pid, tid) }
-          new(tasks, threads: tids.size, rss: rss(pid), tracer: tracer(pid)).freeze if tasks.any?
+          return if tasks.empty?
+
+          new(tasks, threads: tids.size, rss: Memory::Statm.of(pid)&.rss,
+                     tracer: tracer(pid)).freeze
         rescue SystemCallError
           nil # dead, or this system has no /proc
         end
@@ -59,10 +62,6 @@ module Skep
         def tracer(pid)
           read("/proc/#{pid}/status")&.slice(/^TracerPid:\s+([1-9]\d*)/, 1)&.to_i
         end
-
-        def rss(pid) = read("/proc/#{pid}/statm")&.then { |text| text.split[1].to_i * page_bytes }
-
-        def page_bytes = @page_bytes ||= Etc.sysconf(Etc::SC_PAGESIZE)
       end
 
       attr_reader :tasks

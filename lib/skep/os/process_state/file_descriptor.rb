@@ -5,29 +5,27 @@ module Skep
     class ProcessState
       # An open file descriptor of a process, as Linux lists it.
       #
-      #   FileDescriptor.all   # this process'; FileDescriptor.all(pid) of another
+      #   FileDescriptor.all   # this process'
       #   descriptor.fd        # => 7
       #   descriptor.target    # => "socket:[2185673]", "/var/run/app.pid"
       #   descriptor.type      # => "socket", "pipe", "eventpoll", "inotify", "file", …
       #   descriptor.inode     # => 2185673, of a socket or pipe
       #   descriptor.close_on_exec?
-      #   descriptor.locks               # => [["FLOCK", "WRITE"]]
       #
-      # For one that was closed meanwhile the details are nil, false or [].
+      # For one that was closed meanwhile the details are nil or false.
       # Source: proc(5), /proc/pid/fd and /proc/pid/fdinfo.
       class FileDescriptor
         CLOSE_ON_EXEC = 0o2000000
-        LOCK = /^lock:\s+\d+: (\w+)\s+\w+\s+(\w+)/
-        private_constant :CLOSE_ON_EXEC, :LOCK
+        private_constant :CLOSE_ON_EXEC
 
         attr_reader :fd
         attr_reader :target
 
-        # Returns [] without /proc. Raises Errno::EACCES for another user's process and
-        # Errno::ENOENT for one that is gone.
-        def self.all(pid = nil, root: "/proc")
-          folder = "#{root}/#{pid || "self"}"
-          return [] unless pid || File.directory?("#{folder}/fd")
+        # Returns [] without /proc. Raises Errno::EACCES if that is hidden, as after a change of
+        # user.
+        def self.all(root: "/proc")
+          folder = "#{root}/self"
+          return [] unless File.directory?("#{folder}/fd")
 
           Dir.children("#{folder}/fd").map(&:to_i).sort.filter_map { |fd| at(folder, fd) }
         end
@@ -50,9 +48,6 @@ module Skep
         def inode = target[/:\[(\d+)\]\z/, 1]&.to_i
 
         def close_on_exec? = (flags & CLOSE_ON_EXEC).positive?
-
-        # Returns the kind and the mode of each file lock.
-        def locks = info.scan(LOCK)
 
         # Counts the lines of fdinfo that begin so: "tfd:" for each descriptor in an epoll set.
         def count(line) = info.scan(/^#{Regexp.escape(line)}/).size

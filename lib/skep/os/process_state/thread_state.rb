@@ -17,8 +17,7 @@ module Skep
                    "T" => "stopped", "t" => "traced", "Z" => "ended", "X" => "ended",
                    "I" => "idle" }.freeze
         UTIME = 11 # index of utime among the fields after the name
-        HERTZ = 100
-        private_constant :STATES, :UTIME, :HERTZ
+        private_constant :STATES, :UTIME
 
         class << self
           def of(pid, tid)
