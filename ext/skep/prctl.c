@@ -41,22 +41,6 @@ skep_prctl_parent_death_signal(VALUE self)
     return number ? INT2FIX(number) : Qnil;
 }
 
-static VALUE
-skep_prctl_set_dumpable(VALUE self)
-{
-    if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0) rb_sys_fail("prctl(PR_SET_DUMPABLE)");
-    return Qtrue;
-}
-
-static VALUE
-skep_prctl_dumpable(VALUE self)
-{
-    int how = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
-
-    if (how < 0) rb_sys_fail("prctl(PR_GET_DUMPABLE)");
-    return how == 1 ? Qtrue : Qfalse;
-}
-
 void
 skep_init_prctl(VALUE tree)
 {
@@ -65,8 +49,6 @@ skep_init_prctl(VALUE tree)
     rb_define_singleton_method(module, "supported?", skep_prctl_supported, 0);
     rb_define_singleton_method(module, "subreaper!", skep_prctl_set_subreaper, 0);
     rb_define_singleton_method(module, "subreaper?", skep_prctl_subreaper, 0);
-    rb_define_singleton_method(module, "dumpable!", skep_prctl_set_dumpable, 0);
-    rb_define_singleton_method(module, "dumpable?", skep_prctl_dumpable, 0);
     rb_define_singleton_method(module, "parent_death_signal", skep_prctl_parent_death_signal, 0);
     rb_define_private_method(rb_singleton_class(module), "send_at_parents_death",
                              skep_prctl_send_at_parents_death, 1);

@@ -26,9 +26,8 @@ Scenario.play do
     "a mold that dies while loading" => ["Process.kill(:KILL, Process.pid)",
                                          /the mold ended while it loaded it, SIGKILL/],
     "an exit while loading" => ["exit 7", /it called exit\(7\)/],
-    "an unknown user" =>
-      ["Skep.swarm('a', user: 'nobody-of-that-name', max_restarts: 0) { |swarm| #{block} }",
-       /can't become user/]
+    "an option of the init system" => ["Skep.swarm('a', user: 'nobody') { |swarm| #{block} }",
+                                       /unknown option: user \(systemd's User= sets it\)/]
   }
   failing = ["a preload that fails", "a mold that dies while loading"]
   bad.each do |what, (source, sentence)|

@@ -15,9 +15,10 @@ SOURCE = HANG + <<~'RUBY'
   NODES = 6
 
   Skep.swarm "doomed", nodes: NODES, orphan_timeout: 1.5, liveness_timeout: 1_000,
-                       max_restarts: 1_000_000, **OPTIONS do |swarm|
+                       max_restarts: 1_000_000 do |swarm|
     swarm.preload { note("mold") }
     swarm.on(:mold_ready) { |_| note("helper") }
+    swarm.on_boot { Process::UID.change_privilege(65_534) if ANOTHER_USER }
     swarm.on_boot { |node| at_exit { IO.select(nil) } if node.id == 5 }
     swarm.work do |node|
       note("node")
@@ -39,10 +40,10 @@ NODES = 6
 
 Scenario.play do
   # Starts a swarm, calls the block with it, and kills its supervisor.
-  play = lambda do |what, options = "{}", &harm|
+  play = lambda do |what, another_user: false, &harm|
     place = Dir.mktmpdir("round", directory)
     File.chmod(0o1777, directory, place) # another user's nodes write there too
-    swarm = run_swarm("OPTIONS = #{options}\n#{SOURCE}", in_directory: place)
+    swarm = run_swarm("ANOTHER_USER = #{another_user}\n#{SOURCE}", in_directory: place)
     nodes = swarm.await("here", times: NODES).to_h { |event| [event["node"], event["pid"]] }
     swarm.follow("#{what}: the helper's note") do
       Dir.glob("#{swarm.directory}/helper.*").any? { |path| File.read(path).split.size == 3 }
@@ -74,5 +75,5 @@ Scenario.play do
   play.call("mold and supervisor at once") do |swarm, _|
     swarm.kill(swarm.await("mold_ready")["pid"])
   end
-  play.call("another user", '{ user: "nobody" }') if Process.uid.zero?
+  play.call("another user", another_user: true) if Process.uid.zero?
 end

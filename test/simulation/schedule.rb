@@ -90,7 +90,7 @@ module Simulation
         "memory_limit" => ("64M" if chance(random, 3)),
         "memory_budget" => ("120M" if chance(random, 6)),
         "max_lifetime" => (6.0 if chance(random, 6)), "refork_after" => (100 if chance(random, 3)),
-        "core_dump" => (true if chance(random, 8)), "helper" => (true if chance(random, 4)),
+        "helper" => (true if chance(random, 4)),
         "works" => (2 if chance(random, 6)) }.compact
     end
 

@@ -10,7 +10,7 @@ module Simulation
   class Shrink
     PLAIN = {
       "spares" => 0, "restart" => "always", "on_crash_loop" => "backoff", "works" => nil,
-      "helper" => nil, "core_dump" => nil, "refork_after" => nil, "max_lifetime" => nil,
+      "helper" => nil, "refork_after" => nil, "max_lifetime" => nil,
       "memory_budget" => nil, "memory_limit" => nil, "never_restart_on" => nil, "nodes" => 1,
       "boot_concurrency" => 3, "max_restarts" => 4, "boot_timeout" => 3.0,
       "liveness_timeout" => 5.0, "stop_timeout" => 4.0, "kill_timeout" => 1.0

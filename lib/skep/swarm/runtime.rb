@@ -3,7 +3,7 @@
 # What every process of a swarm needs from the system.
 #
 # SelfPipe makes signals readable. OrphanGuard ends molds and nodes whose supervisor has died.
-# Privileges and SocketActivation change what a node runs as, and which sockets it inherits.
+# SocketActivation passes systemd's sockets to nodes.
 # EventBus, ErrorGuard and StateMachine serve the supervisor's components: they publish facts and
 # bugs, and change state by a table.
 module Skep
@@ -109,5 +109,4 @@ end
 require "skep/swarm/runtime/error_guard"
 require "skep/swarm/runtime/self_pipe"
 require "skep/swarm/runtime/orphan_guard"
-require "skep/swarm/runtime/privileges"
 require "skep/swarm/runtime/socket_activation"

@@ -14,7 +14,6 @@ class PrctlTest < Skep::TestCase
   test "the fallback changes nothing, and returns false" do
     skip "the C extension supports it" if Prctl.supported?
     assert_equal [false, false], [Prctl.subreaper!, Prctl.subreaper?]
-    assert_equal [false, false], [Prctl.dumpable!, Prctl.dumpable?]
     assert_nil Prctl.parent_death_signal
     refute Prctl.public_send(:parent_death_signal=, :TERM)
   end
@@ -28,16 +27,6 @@ class PrctlTest < Skep::TestCase
       writer.puts Process.wait2.last.exitstatus
     end
     assert_equal "true\n8\n9\n", wait_readable(reader).read
-    Process.wait(pid)
-  end
-
-  test "dumpable! allows core dumps again after a change of user" do
-    skip "it needs the C extension, and root" unless Prctl.supported? && Process.uid.zero?
-    pid, reader = in_child do |writer|
-      Process::UID.change_privilege(65_534)
-      writer.puts [Prctl.dumpable?, Prctl.dumpable!, Prctl.dumpable?].inspect
-    end
-    assert_equal "[false, true, true]\n", wait_readable(reader).read
     Process.wait(pid)
   end
 

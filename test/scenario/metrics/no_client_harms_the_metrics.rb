@@ -7,8 +7,7 @@ require_relative "scenario"
 
 MetricsScenario.play do
   swarm = run_swarm(<<~RUBY)
-    user = "nobody" if Process.uid.zero? # can't open the control socket
-    Skep.swarm "assailed", nodes: 1, metrics: "127.0.0.1:0", user: do |swarm|
+    Skep.swarm "assailed", nodes: 1, metrics: "127.0.0.1:0" do |swarm|
       swarm.preload { Process.setrlimit(:NOFILE, 64) }
       swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end

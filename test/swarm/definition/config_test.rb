@@ -28,6 +28,12 @@ class ConfigTest < Skep::TestCase
     assert_includes config.errors, "unknown option: nods (did you mean nodes?)"
   end
 
+  test "names the setting of systemd for an option that the init system has" do
+    assert_equal ["unknown option: user (systemd's User= sets it)",
+                  "unknown option: core_dump (systemd's LimitCORE= sets it)"],
+                 config({ user: "nobody", core_dump: true }).errors
+  end
+
   test "refuses a swarm without work, and a name that is no file name" do
     assert_match(/has no work/, Skep::Swarm::Definition::Config.new("a", {}).errors.join)
     assert_match(/invalid name "a\/b"/,

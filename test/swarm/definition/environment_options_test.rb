@@ -10,13 +10,13 @@ class EnvironmentOptionsTest < Skep::TestCase
   test "reads each kind of option from its variable" do
     config = config({ "SKEP_NODES" => "3", "SKEP_STOP_TIMEOUT" => "2.5", "SKEP_CHAOS" => "true",
                       "SKEP_RESTART" => "on_failure", "SKEP_MEMORY_LIMIT" => "512M",
-                      "SKEP_NEVER_RESTART_ON" => "77,78", "SKEP_UMASK" => "027",
-                      "SKEP_USER" => "1000", "SKEP_METRICS" => "127.0.0.1:9394" })
+                      "SKEP_NEVER_RESTART_ON" => "77,78",
+                      "SKEP_LOG" => "1000", "SKEP_METRICS" => "127.0.0.1:9394" })
 
     assert_empty config.errors
-    assert_equal [3, 2.5, true, :on_failure, 512 << 20, [77, 78], 0o027, "1000", "127.0.0.1:9394"],
+    assert_equal [3, 2.5, true, :on_failure, 512 << 20, [77, 78], "1000", "127.0.0.1:9394"],
                  config.to_h.values_at(:nodes, :stop_timeout, :chaos, :restart, :memory_limit,
-                                       :never_restart_on, :umask, :user, :metrics)
+                                       :never_restart_on, :log, :metrics)
   end
 
   test "one exit status alone is a list" do
@@ -24,10 +24,10 @@ class EnvironmentOptionsTest < Skep::TestCase
   end
 
   test "an invalid value is one sentence that names the variable" do
-    errors = config({ "SKEP_NODES" => "many", "SKEP_UMASK" => "9" }).errors
+    errors = config({ "SKEP_NODES" => "many", "SKEP_STOP_TIMEOUT" => "-9" }).errors
 
     assert_equal ["SKEP_NODES must be a whole number from 1 to 100000 (got \"many\")",
-                  "SKEP_UMASK must be a file mode mask such as 0o027 (got \"9\")"], errors
+                  "SKEP_STOP_TIMEOUT must be a number of seconds above 0 (got -9)"], errors
   end
 
   test "ignores empty values and variables that are no option" do

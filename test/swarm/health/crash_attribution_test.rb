@@ -50,7 +50,7 @@ class CrashAttributionTest < Skep::TestCase
       ["channel_closed", "KILL"] => true, [nil, 1] => true, [nil, 0] => true,
       ["restart", "SEGV"] => true, ["stop_timeout", "BUS"] => true,
       ["restart", "KILL"] => false, ["stop_timeout", "KILL"] => false, ["scale", 1] => false,
-      ["unhealthy", "KILL"] => false, ["unhealthy", "ABRT"] => false,
+      ["unhealthy", "KILL"] => false, ["unhealthy", "ABRT"] => true,
       ["memory_budget", "KILL"] => false, ["max_lifetime", "KILL"] => false,
       ["forced", "KILL"] => false }.each do |(reason, how), crash|
       assert_equal crash, crash?(reason, how), "#{reason} #{how}"

@@ -6,7 +6,7 @@ require "skep/swarm"
 # Uses a real event loop, and nodes that only record the calls.
 class HungNodeKillerTest < Skep::TestCase
   Swarm = Skep::Swarm
-  Config = Struct.new(:liveness_timeout, :kill_timeout, :core_dump)
+  Config = Struct.new(:liveness_timeout, :kill_timeout)
   THREADS = [{ "name" => "main", "backtrace" => ["a.rb:1"] }].freeze
   private_constant :Swarm, :Config, :THREADS
 
@@ -104,13 +104,6 @@ class HungNodeKillerTest < Skep::TestCase
     assert_empty @published
   end
 
-  test "with core_dump sends TERM, ABRT, CONT and KILL" do
-    hung_node_killer(core: true).start(@node, :hung, status(0))
-    hung_node_killer.add_backtraces(@node, THREADS)
-    turn_until { @node.calls.include?(:KILL) }
-    assert_equal %i[TERM ABRT CONT KILL], @node.calls.last(4)
-  end
-
   test "publishes node_unhealthy with the verdict and the reported reason" do
     @node.unhealthy_reports.add("no database", 1.0)
     hung_node_killer.start(@node, :lasting, nil)
@@ -124,9 +117,9 @@ class HungNodeKillerTest < Skep::TestCase
 
   private
 
-  def hung_node_killer(core: false)
+  def hung_node_killer
     scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
-    config = Config.new(0.3, 0.2, core)
+    config = Config.new(0.3, 0.2)
     @hung_node_killer ||= Swarm::Health::HungNodeKiller.new(config, loop: @loop, scoreboard:,
                                                                     events:)
   end

@@ -5,7 +5,6 @@
 #   prctl = Skep::OS::ProcessTree::Prctl
 #   prctl.subreaper!                    # orphaned descendants become our children, not pid 1's
 #   prctl.parent_death_signal = :TERM   # the kernel sends it when the thread that forked us ends
-#   prctl.dumpable!                     # allow a core dump, also after a change of user
 #   prctl.supported?
 module Skep
   module OS
@@ -19,11 +18,6 @@ module Skep
           def subreaper! = false
 
           def subreaper? = false
-
-          # Allows a core dump of this process although it changed user.
-          def dumpable! = false
-
-          def dumpable? = false
 
           def parent_death_signal = nil
 

@@ -75,11 +75,6 @@ module Skep
               })
             end
 
-            def mask(default)
-              new(default, "a file mode mask such as 0o027",
-                  ->(value) { value if value.is_a?(Integer) && value.between?(0, 0o777) })
-            end
-
             # Takes no host name: the supervisor binds the address and must not wait for a
             # resolver.
             def address
@@ -102,7 +97,6 @@ module Skep
             stop_timeout: seconds(30.0),
             kill_timeout: seconds(5.0),
             orphan_timeout: seconds(5.0),
-            core_dump: flag([false]),
             restart: one_of(:always, :always, :on_failure, :never),
             never_restart_on: status,
             max_restarts: count(5),
@@ -120,9 +114,6 @@ module Skep
             log: text(nil, "a file's path (stdout when not given)"),
             log_level: one_of(:info, :debug, :info, :warn, :error),
             log_format: one_of(:auto, :auto, :text, :json, :journal),
-            user: text(nil, "a user's name"),
-            group: text(nil, "a group's name"),
-            umask: mask(nil),
             process_titles: flag([true]),
             watchdog: one_of(:supervisor, :supervisor, :nodes),
             chaos: flag([false])
@@ -130,8 +121,11 @@ module Skep
         end
 
         NAME = /\A[a-zA-Z0-9][\w.-]{0,99}\z/
+        # What the init system sets, and its name in a systemd unit.
+        OF_SYSTEMD = { "user" => "User=", "group" => "Group=", "umask" => "UMask=",
+                       "core_dump" => "LimitCORE=" }.freeze
         NAME_RULE = "use letters, digits, dots and dashes, at most 100"
-        private_constant :NAME
+        private_constant :NAME, :OF_SYSTEMD
 
         attr_reader :name, :tasks, :events, :errors, :warnings
 
@@ -173,9 +167,6 @@ module Skep
 
         # Returns true if the swarm needs a helper process.
         def helper? = events.any? || !metrics.nil?
-
-        # Returns true if nodes run with another user, group or umask, or may dump core.
-        def privileges? = [user, group, umask].any? || core_dump
 
         # Returns the largest number of worker threads of a node.
         def threads = tasks.map { |task| task["threads"] || 1 }.max || 1
@@ -223,6 +214,9 @@ module Skep
         def plain(value) = [[true], [false]].include?(value) ? value.first : value
 
         def unknown_option(key)
+          setting = OF_SYSTEMD[key]
+          return "unknown option: #{key} (systemd's #{setting} sets it)" if setting
+
           near = Spelling.nearest(key, Options::ALL.keys)
           "unknown option: #{key} " +
             (near ? "(did you mean #{near}?)" : "(docs/reference/options.md lists the options)")

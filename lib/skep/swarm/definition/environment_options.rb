@@ -14,11 +14,10 @@ module Skep
 
         # One value, with the variable that it comes from for an error's sentence.
         Given = Struct.new(:option, :variable, :text) do
-          # Returns the text, or what it means if the option takes no text: a number, a list of
-          # numbers, an octal mask.
+          # Returns the text, or what it means if the option takes no text: a number or a list
+          # of numbers.
           def value
             return text unless Config::Options::ALL.fetch(option).read(text).nil?
-            return Integer(text.sub(/\A0o?/i, ""), 8, exception: false) || text if option == :umask
 
             numbers = text.split(",").map { |part| number(part) }
             numbers.one? ? numbers.first : numbers

@@ -26,7 +26,7 @@ module Skep
         # Reasons for ending a node that the items in flight may have caused.
         HUNG = "hung"
         CRASH_REASONS = [HUNG, "memory_limit", "channel_closed", IPC::ExitStatus::OOM, nil].freeze
-        SUPERVISOR_SIGNALS = %w[TERM KILL ABRT].freeze
+        SUPERVISOR_SIGNALS = %w[TERM KILL].freeze
         private_constant :HUNG, :CRASH_REASONS, :SUPERVISOR_SIGNALS
 
         def initialize(node_pool, scoreboard:, events:)

@@ -11,7 +11,7 @@
 # | at once | reads the kernel's view of the process (OS::ProcessState), requests its backtraces |
 # | backtraces arrive, or 1 s or half of kill_timeout is over | publishes the event, sends TERM |
 # | backtraces arrive later | publishes node_backtraces, adds them to the status |
-# | kill_timeout after the missed deadline | KILL; with `core_dump: true` ABRT, KILL after another |
+# | kill_timeout after the missed deadline | KILL |
 #
 # A process stopped by a signal can't send its backtraces, so its event is published at once. If the
 # node dies first, the event has what is known by then. Nothing here blocks the supervisor's loop.
@@ -126,18 +126,7 @@ module Skep
 
         def kill_later(node, seconds)
           reason = reason(@diagnoses[node].failure)
-          node.watches << @loop.after(seconds) do
-            next node.kill(reason) unless @config.core_dump
-
-            dump_core(node, reason)
-            node.watches << @loop.after(@config.kill_timeout) { node.kill(reason) }
-          end
-        end
-
-        # CONT: a stopped process dumps its core as soon as it continues, before it runs any code.
-        def dump_core(node, reason)
-          node.kill(reason, :ABRT)
-          node.kill(reason, :CONT)
+          node.watches << @loop.after(seconds) { node.kill(reason) }
         end
       end
     end

@@ -47,10 +47,7 @@ module Skep
 
         def run
           take_control
-          status = attempt do
-            assume_privileges
-            helper? ? @helper_main.run : work
-          end
+          status = attempt { helper? ? @helper_main.run : work }
           report("leaving", {})
           run_exit_hooks
           forked? ? status : finish(status)
@@ -96,10 +93,6 @@ module Skep
           return "helper" if helper?
 
           @node.id ? "node #{@node.id}" : "spare"
-        end
-
-        def assume_privileges
-          Runtime::Privileges.new(@config).assume if @config.privileges?
         end
 
         def work
