@@ -7,8 +7,8 @@
 #   pause_compensation.extend_deadlines(from, back_at, statuses)
 #   pause_compensation.apply(status)   # => the ThreadStatus with its deadlines extended
 #
-# No heartbeat counts as older than the end of the pause. A `busy` declaration is extended by the time
-# since the last check before it.
+# No heartbeat counts as older than the end of the pause. A `busy` declaration is extended by the
+# time since the last check before it.
 module Skep
   class Swarm
     module Health
