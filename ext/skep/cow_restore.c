@@ -4,7 +4,7 @@
  * the collection nearly all of them have the file's content again: these copies are dropped.
  * Sources: memfd_create(2), mmap(2), madvise(2) MADV_DONTNEED, proc(5) /proc/pid/pagemap.
  */
-#include "skep.h"
+#include "descriptors.h"
 #include "heap_page_slab.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
  * once, by Pidfd#close or by the garbage collector. The exit status: pidfd_status.c; Pidfd.abandon:
  * pidfd_many.c. No wait holds the GVL.
  */
+#include "descriptors.h"
 #include "pidfd.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  * the Fiber scheduler, and epoll_wait only collects. It collects at the deadline, too: after a
  * signal rb_io_wait returns false without a look.
  */
-#include "skep.h"
+#include "descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>

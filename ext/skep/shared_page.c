@@ -2,6 +2,7 @@
  * Skep::OS::SharedPage over a mapping of a memfd. The fd belongs to @io, the mapping to this typed
  * data. Access to the cells: shared_page_words.c.
  */
+#include "descriptors.h"
 #include "shared_page.h"
 
 #include <errno.h>

@@ -4,36 +4,6 @@
  */
 #include "skep.h"
 
-#include <errno.h>
-#include <sys/mman.h>
-
-#define SKEP_MFD_NOEXEC_SEAL 8U
-
-VALUE
-skep_own_fd(int fd, int flags)
-{
-    rb_update_max_fd(fd);
-    return rb_io_fdopen(fd, flags, NULL);
-}
-
-/* Linux 6.3 warns without MFD_NOEXEC_SEAL, older kernels refuse it. */
-int
-skep_memfd(const char *name)
-{
-    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | SKEP_MFD_NOEXEC_SEAL);
-
-    if (fd >= 0 || errno != EINVAL) return fd;
-    return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-}
-
-int
-skep_freed_fds(int error)
-{
-    if (error != EMFILE && error != ENFILE) return 0;
-    rb_gc();
-    return 1;
-}
-
 void
 Init_skep_ext(void)
 {
@@ -45,7 +15,6 @@ Init_skep_ext(void)
 
     skep_init_pidfd(os);
     skep_init_poller(loop);
-    skep_init_ready_now(loop);
     skep_init_shared_page(os);
     skep_init_prctl(tree);
     skep_init_fork_probe(tree);
@@ -58,5 +27,4 @@ Init_skep_ext(void)
     skep_init_cow_restore(memory);
     skep_init_generation(os);
     skep_init_pid_cache(os);
-    skep_init_file_lock(os);
 }

@@ -35,7 +35,7 @@ module Skep
         push(record)
         @lost -= reports
         @reporting += reports
-        drain
+        drain unless @watch # else the loop drains it as soon as the reader has read
       end
 
       def pending? = @bytes.positive?

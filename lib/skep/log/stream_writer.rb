@@ -34,7 +34,7 @@ module Skep
 
       # Writes a piece; returns false if the stream takes none now.
       def write_some
-        return false unless OS::EventLoop::ReadyNow.writable?(@io)
+        return false unless writable?
 
         @piece << @pending.shift while @pending.any? && @piece.bytesize < PIECE
         written = @io.syswrite(@piece.byteslice(0, PIECE))
@@ -43,6 +43,10 @@ module Skep
         true
       rescue Errno::EAGAIN # a terminal with space for less than a piece
         false
+      end
+
+      def writable?
+        !OS::EventLoop::ReadyNow.again { |seconds| @io.wait_writable(seconds) }.nil?
       end
 
       # A line of which a part was written counts, too.

@@ -2,8 +2,8 @@
 
 # This process' relation to its parent, its process group and its descendants.
 #
-# Prctl sets attributes: subreaper, parent-death signal. ParentDeathWatch ends this process some time
-# after its parent died. ProcessGroup kills the rest of the group it leads. ForkProbe asks the
+# Prctl sets attributes: subreaper, parent-death signal. ParentDeathWatch ends this process some
+# time after its parent died. ProcessGroup kills the rest of the group it leads. ForkProbe asks the
 # kernel whether a fork would succeed.
 module Skep
   module OS

@@ -4,7 +4,6 @@
 # if a signal has just arrived (rb_thread_wait_for_single_fd in Ruby's thread.c).
 #
 #   ready = Skep::OS::EventLoop::ReadyNow
-#   ready.writable?(io)                                   # poll(2)
 #   ready.again { |seconds| io.wait_readable(seconds) }   # the block's result, or nil
 module Skep
   module OS
@@ -13,13 +12,6 @@ module Skep
         # Ruby repeats the look within a timeout above 0, so the last one is certain.
         SECONDS = [0, 0, 0.002].freeze
         private_constant :SECONDS
-
-        # Signals that arrive without a pause may keep the fallback from its look.
-        module Fallback
-          def writable?(io) = !ReadyNow.again { |seconds| io.wait_writable(seconds) }.nil?
-        end
-        private_constant :Fallback
-        extend Fallback
 
         # Calls the block, which waits for at most the given seconds, until it returns a value.
         def self.again
