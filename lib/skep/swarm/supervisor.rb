@@ -373,7 +373,9 @@ module Skep
   end
 end
 
+require "skep/swarm/supervisor/observer"
 require "skep/swarm/supervisor/observers"
+require "skep/swarm/supervisor/event_counter"
 require "skep/swarm/supervisor/acceptor"
 require "skep/swarm/supervisor/boot_monitor"
 require "skep/swarm/supervisor/lifecycle"

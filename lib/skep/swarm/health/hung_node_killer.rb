@@ -36,6 +36,7 @@ module Skep
           @liveness = LivenessPolicy.new(timeout: config.liveness_timeout)
           @events = events
           @diagnoses = {}.compare_by_identity
+          events.subscribe(:node_lost) { |event| publish(event.subject) }
         end
 
         # failure: :hung, or :repeated or :lasting of UnhealthyPolicy. status: of the hung thread.
@@ -44,7 +45,6 @@ module Skep
           node.channel.post("backtraces", { "hung" => true })
           diagnosis = Diagnosis.new(failure, facts(node, failure, status, state))
           @diagnoses[node] = diagnosis
-          @subscription ||= @events.subscribe(:node_lost) { |event| publish(event.subject) }
           kill_later(node, @config.kill_timeout - overdue_seconds(status))
           return finish(node) if state&.stopped?
 
@@ -118,7 +118,6 @@ module Skep
 
         def publish(node)
           diagnosis = @diagnoses.delete(node) or return
-          @subscription = @events.unsubscribe(@subscription) if @diagnoses.empty?
           failure, facts = diagnosis.failure, diagnosis.facts
           node.slot.last_hang = { pid: node.pid, at: OS.now, reason: reason(failure), **facts }
           @events.publish(EVENTS.fetch(failure), node, level: :error, **facts)
