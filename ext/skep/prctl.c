@@ -4,25 +4,10 @@
 #include <sys/prctl.h>
 
 static VALUE
-skep_prctl_supported(VALUE self)
-{
-    return Qtrue;
-}
-
-static VALUE
 skep_prctl_set_subreaper(VALUE self)
 {
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0) rb_sys_fail("prctl(PR_SET_CHILD_SUBREAPER)");
     return Qtrue;
-}
-
-static VALUE
-skep_prctl_subreaper(VALUE self)
-{
-    int on = 0;
-
-    if (prctl(PR_GET_CHILD_SUBREAPER, &on, 0, 0, 0) < 0) rb_sys_fail("prctl(PR_GET_CHILD_SUBREAPER)");
-    return on ? Qtrue : Qfalse;
 }
 
 static VALUE
@@ -32,24 +17,12 @@ skep_prctl_send_at_parents_death(VALUE self, VALUE number)
     return Qtrue;
 }
 
-static VALUE
-skep_prctl_parent_death_signal(VALUE self)
-{
-    int number = 0;
-
-    if (prctl(PR_GET_PDEATHSIG, &number, 0, 0, 0) < 0) rb_sys_fail("prctl(PR_GET_PDEATHSIG)");
-    return number ? INT2FIX(number) : Qnil;
-}
-
 void
 skep_init_prctl(VALUE tree)
 {
     VALUE module = rb_define_module_under(tree, "Prctl");
 
-    rb_define_singleton_method(module, "supported?", skep_prctl_supported, 0);
     rb_define_singleton_method(module, "subreaper!", skep_prctl_set_subreaper, 0);
-    rb_define_singleton_method(module, "subreaper?", skep_prctl_subreaper, 0);
-    rb_define_singleton_method(module, "parent_death_signal", skep_prctl_parent_death_signal, 0);
     rb_define_private_method(rb_singleton_class(module), "send_at_parents_death",
                              skep_prctl_send_at_parents_death, 1);
 }

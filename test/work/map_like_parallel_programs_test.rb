@@ -37,7 +37,7 @@ class MapLikeParallelProgramsTest < Skep::TestCase
   end
 
   # Without prctl(2) nodes end after the item in progress.
-  [:TERM, :HUP, *(:KILL if Skep::OS::ProcessTree::Prctl.supported?)].each do |signal|
+  [:TERM, :HUP, *(:KILL if Skep::OS.native?)].each do |signal|
     test "leaves no node behind when it is ended by #{signal}" do
       _, _, status = interrupted(MAPPING) { |pid| Process.kill(signal, pid) }
       assert_equal Signal.list.fetch(signal.name), status.termsig

@@ -54,7 +54,7 @@ class MapNodesTest < Skep::TestCase
     pid, reader = in_child { |writer| map_for_ever(writer) }
     nodes = pidfds_of_two(reader)
     Process.kill(:KILL, pid)
-    skip "its nodes finish their items first" unless Skep::OS::ProcessTree::Prctl.supported?
+    skip "its nodes finish their items first" unless Skep::OS.native?
 
     assert(nodes.all? { |node| node.wait(timeout: 5) })
   ensure

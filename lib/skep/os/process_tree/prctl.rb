@@ -12,14 +12,8 @@ module Skep
       module Prctl
         # Other systems have none of these: each setter returns false and does nothing.
         module Fallback
-          def supported? = false
-
           # Makes orphaned descendants our children.
           def subreaper! = false
-
-          def subreaper? = false
-
-          def parent_death_signal = nil
 
           private
 
