@@ -60,7 +60,7 @@ module Simulation
       "remaining nodes aren't killed at stop_timeout" =>
         [patch("nodes/node_pool", "{ stop_timed_out }", "{ nil }")],
       "a second TERM doesn't force" =>
-        [patch("supervisor/process_setup", "again ? @supervisor.force(name) :", "again ? nil :")],
+        [patch("supervisor/signal_handler", "again ? @supervisor.force(name) :", "again ? nil :")],
       "a mold that dies isn't started again" =>
         [patch("molds/mold_pool", "restart unless mold.candidate? || retired", "nil")],
       "a node that never boots isn't killed" =>

@@ -351,7 +351,7 @@ module Skep
       # An exception raised out of the loop, such as Timeout around `run`, kills all processes at
       # once. After a stop there are none left, unless the supervisor itself failed in it.
       def close
-        @own_processes&.abandon(FORCE_SECONDS)
+        @own_processes&.kill_all(FORCE_SECONDS)
         reap_orphans
         if @node_pool
           events.publish(:swarm_stopped, exit_code: code, duration: (OS.now - started_at).round(3))
@@ -379,6 +379,9 @@ require "skep/swarm/supervisor/event_counter"
 require "skep/swarm/supervisor/acceptor"
 require "skep/swarm/supervisor/boot_monitor"
 require "skep/swarm/supervisor/lifecycle"
+require "skep/swarm/supervisor/signal_handler"
+require "skep/swarm/supervisor/orphan_reaper"
+require "skep/swarm/supervisor/own_processes"
 require "skep/swarm/supervisor/process_setup"
 require "skep/swarm/supervisor/name_lock"
 require "skep/swarm/supervisor/resources"
