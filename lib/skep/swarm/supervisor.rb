@@ -46,17 +46,9 @@ module Skep
 
       # Runs the swarm until it has stopped and returns the exit code.
       def run
-        OS::Refused.check
-        Runtime::SocketActivation.take
-        open
-        @boot.watch
-        @mold_pool.start
-        loop.run
-        code
+        run_until_stopped
       rescue SystemCallError => e # a later error is a bug of skep: keep its backtrace
         raise (OS::Refused.of(e) unless nodes_requested?) || e
-      ensure
-        close
       end
 
       # Observers may call these from within the loop.
@@ -180,6 +172,18 @@ module Skep
       def asked_to_stop? = @lifecycle.asked?
 
       private
+
+      def run_until_stopped
+        OS::Refused.check
+        Runtime::SocketActivation.take
+        open
+        @boot.watch
+        @mold_pool.start
+        loop.run
+        code
+      ensure
+        close
+      end
 
       # Observers subscribe first, so that the log has an event before its consequences.
       def subscribe

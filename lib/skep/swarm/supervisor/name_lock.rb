@@ -168,8 +168,7 @@ advice: "remove that")
         # For people, and where the kernel doesn't name the holder of a lock.
         def write
           @file.truncate(0)
-          @file.write(Process.pid.to_s)
-          @file.flush
+          @file.pwrite(Process.pid.to_s, 0)
         rescue Errno::EFBIG, Errno::ENOSPC
           nil
         end
