@@ -14,6 +14,8 @@ end
 
 require "skep/swarm/ipc/plain_data"
 require "skep/swarm/ipc/channel"
+require "skep/swarm/ipc/connection"
 require "skep/swarm/ipc/messages"
+require "skep/swarm/ipc/exit_status"
 require "skep/swarm/ipc/scoreboard"
 require "skep/swarm/ipc/crash_suspects"

@@ -9,7 +9,7 @@ class ForkServerTest < Skep::TestCase
       require "skep/swarm"
       Process::UID.change_privilege(65_534) if Process.uid.zero?
       loop = Skep::OS::EventLoop.new
-      preforked = Skep::Swarm::Processes::ForkServer::PreforkedChild.new(loop, stuck: nil) do |order|
+      preforked = Skep::Swarm::Processes::PreforkedChild.new(loop, stuck: nil) do |order|
         fork { order.write("waiting") && IO.select([order]) }
       end
       preforked.soon
@@ -85,7 +85,7 @@ class ForkServerTest < Skep::TestCase
   def preforked
     @stuck, @null, @loop = [], File.open(IO::NULL), Skep::OS::EventLoop.new
     stuck = ->(pid) { @stuck << pid }
-    @preforked = Skep::Swarm::Processes::ForkServer::PreforkedChild.new(@loop, stuck:) do |socket|
+    @preforked = Skep::Swarm::Processes::PreforkedChild.new(@loop, stuck:) do |socket|
       @pid = fork { yield socket }
     end
     @preforked.soon

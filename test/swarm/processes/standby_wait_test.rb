@@ -17,7 +17,7 @@ class StandbyWaitTest < Skep::TestCase
     report = ->(type, facts) { @reported << [type, facts] }
     @node = Swarm::Node.new(id: nil, page_index: 0, swarm: "a", mold: 0, page: @page, layout:,
                               placed: false, report:)
-    @standby = Swarm::Processes::NodeMain::StandbyWait.new(@node, report:)
+    @standby = Swarm::Processes::StandbyWait.new(@node, report:)
   end
 
   def teardown

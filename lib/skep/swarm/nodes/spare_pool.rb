@@ -56,7 +56,7 @@ module Skep
       end
 
       # The slot of a spare: a node that has booted and waits for the slot of a node that dies (what
-      # runs in its process is NodeMain::StandbyWait). It is booted, renewed and stopped as other
+      # runs in its process is Processes::StandbyWait). It is booted, renewed and stopped as other
       # slots are, but has no work.
       #
       #   spare_slot = SpareSlot.new(0)
