@@ -227,7 +227,6 @@ module Skep
         events.subscribe(:nodes_killed) { loop.after(FORCE_SECONDS) { @mold_pool.kill } }
         events.subscribe(:mold_unused) { |event| @mold_pool.release_if_unused(event.subject) }
         events.subscribe(:node_warm) { |event| refork(event.subject) }
-        events.subscribe(:liveness_checked) { |event| @mold_pool.ping_booted(**event.facts) }
         events.subscribe(:status_asked) { |event| answer(event.subject, event.facts[:number]) }
       end
 

@@ -41,9 +41,8 @@ class MoldPoolTest < Skep::TestCase
     @supervisor = Supervisor.new(true, false, [])
     @launcher = Launcher.new([], 0)
     @pool = Swarm::Molds::MoldPool.new(@launcher, @supervisor, loop: @loop, events: @events)
-    @pool.configure(Swarm::Definition::Config.new("s", { "liveness_timeout" => 30 }, tasks: [{}]),
-                    page = Skep::OS::SharedPage.create(4096), layout)
-    @page = page
+    @page = Skep::OS::SharedPage.create(4096)
+    configure(liveness_timeout: 30)
   end
 
   def teardown
@@ -142,13 +141,24 @@ class MoldPoolTest < Skep::TestCase
     refute_predicate mold, :killed?
   end
 
-  test "kills a mold that doesn't answer a ping" do
+  test "pings molds, and kills a mold that sends nothing for a liveness_timeout" do
+    configure(liveness_timeout: 1.5)
+    mold, other = ready_mold, ready_mold
+    turn_until { mold.silent_for(Skep::OS.now).positive? }
+    assert_equal [["ping"], ["ping"]], [mold, other].map { |one| received(one) }
+    send_from(other, "pong", {})
+    turn_until { mold.killed? }
+    assert_equal [:mold_hung, false], [@published.last.name, other.killed?]
+  end
+
+  test "a mold has the full time to answer after a pause of the supervisor" do
+    configure(liveness_timeout: 1.5)
     mold = ready_mold
-    now = Skep::OS.now
-    @pool.ping_booted(now:, paused: false)
-    assert_equal ["ping"], received(mold)
-    @pool.ping_booted(now: now + 31, paused: false)
-    assert_equal [:mold_hung, true], [@published.last.name, mold.killed?]
+    turn_until { mold.silent_for(Skep::OS.now).positive? }
+    IO.select(nil, nil, nil, 2.5) # the supervisor is paused
+    @loop.turn(0)
+    refute_predicate mold, :killed?
+    turn_until { mold.killed? }
   end
 
   test "release ends all molds, and calls its block when none is left" do
@@ -163,6 +173,12 @@ class MoldPoolTest < Skep::TestCase
   end
 
   private
+
+  def configure(liveness_timeout:)
+    config = Swarm::Definition::Config.new("s", { "liveness_timeout" => liveness_timeout },
+                                           tasks: [{}])
+    @pool.configure(config, @page, layout)
+  end
 
   def layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 4, threads: 1)
 
@@ -192,51 +208,5 @@ class MoldPoolTest < Skep::TestCase
       flunk "not within 10 s" if Skep::OS.now > deadline
       @loop.turn(0.1)
     end
-  end
-end
-
-class MoldPingsTest < Skep::TestCase
-  def setup
-    super
-    @pings = Skep::Swarm::Molds::MoldPool::MoldPings.new(timeout: 30.0)
-  end
-
-  test "pings each mold, and again only after a timeout" do
-    assert_equal %i[a b], pinged(%i[a b], 100.0)
-    %i[a b].each { |mold| @pings.answered(mold) }
-    assert_empty pinged(%i[a b], 129.0)
-    assert_equal %i[a b c], pinged(%i[a b c], 130.0)
-  end
-
-  test "returns a mold that hasn't answered for a timeout as silent" do
-    pinged(%i[a b], 100.0)
-    @pings.answered(:a)
-    assert_empty @pings.silent(%i[a b], 129.9)
-    assert_equal [:b], @pings.silent(%i[a b], 130.0)
-  end
-
-  test "doesn't ping a mold again before it has answered" do
-    pinged([:a], 100.0)
-    assert_empty pinged([:a], 131.0)
-    assert_equal [:a], @pings.silent([:a], 131.0)
-  end
-
-  test "gives each mold the full timeout again after a pause of the supervisor" do
-    pinged([:a], 100.0)
-    @pings.restart(200.0)
-    assert_empty @pings.silent([:a], 229.0)
-    assert_equal [:a], @pings.silent([:a], 230.0)
-  end
-
-  test "forgets a mold that has exited" do
-    pinged([:a], 100.0)
-    assert_empty pinged([], 110.0)
-    assert_equal [:a], pinged([:a], 120.0)
-  end
-
-  private
-
-  def pinged(molds, now)
-    [].tap { |pinged| @pings.call(molds, now) { |mold| pinged << mold } }
   end
 end

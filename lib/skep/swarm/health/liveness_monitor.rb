@@ -7,8 +7,7 @@
 #   monitor.report_unhealthy(node, reason)   # the node has called `unhealthy!`
 #
 # The block is called once for a node, with :hung, :repeated or :lasting, and the status of a hung
-# thread; in the supervisor it is HungNodeKiller#start, which ends the node. After each check the
-# monitor announces `liveness_checked`, with the time and whether the supervisor was paused before.
+# thread; in the supervisor it is HungNodeKiller#start, which ends the node.
 #
 # One timer serves all nodes. It fires when the first heartbeat could be overdue: no heartbeat of a
 # node that becomes ready meanwhile can be overdue before that. If the loop is
@@ -85,7 +84,6 @@ module Skep
           compensate_pause(nodes, now, now - due)
           @checked_at = now
           seconds = nodes.filter_map { |node| check_node(node, now, now - due) }
-          @events.announce(:liveness_checked, now:, paused: @liveness.paused?(now - due))
           check_by(now + [*seconds, @liveness.timeout].min.clamp(MIN_INTERVAL..))
         end
 

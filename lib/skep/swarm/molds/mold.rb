@@ -101,6 +101,23 @@ module Skep
                                   "suspects" => suspects }, give: [socket])
         end
 
+        # Asks for a sign of life, unless it still owes one.
+        def ping(now)
+          return if @pinged_at
+
+          @pinged_at = now
+          @channel.post("ping")
+        end
+
+        # It has sent something, whatever it was.
+        def heard = @pinged_at = nil
+
+        # Returns the seconds for which it has owed a sign of life.
+        def silent_for(now) = @pinged_at ? now - @pinged_at : 0.0
+
+        # It couldn't answer until now.
+        def excuse(now) = @pinged_at &&= now
+
         def retire = change(:retire)
 
         # Lets it end: the mold leaves when its channel closes.

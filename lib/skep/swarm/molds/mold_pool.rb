@@ -47,7 +47,8 @@ module Skep
           @config = config
           @page = page
           @layout = layout
-          @pings = MoldPings.new(timeout: config.liveness_timeout)
+          @liveness = Health::LivenessPolicy.new(timeout: config.liveness_timeout)
+          ping_in(config.liveness_timeout)
         end
 
         # Starts a mold. A candidate is a rollout's: it isn't restarted when it ends.
@@ -87,15 +88,6 @@ module Skep
           release_one(mold) if mold.retired? && mold.live?
         end
 
-        # Pings the molds that wait for orders, and ends those that didn't answer the last ping in
-        # time. Called whenever nodes are looked at. paused: the supervisor itself was.
-        def ping_booted(now:, paused:)
-          booted = @molds.select { |mold| mold.booted? && !mold.killed? }
-          @pings.restart(now) if paused
-          @pings.silent(booted, now).each { |mold| hung(mold) }
-          @pings.call(booted, now) { |mold| mold.channel.post("ping") }
-        end
-
         def kill = @molds.each(&:kill)
 
         # Lets every mold go, by force where it isn't ready yet. The block is called when none is
@@ -128,6 +120,25 @@ module Skep
           mold
         end
 
+        # What wakes the loop up in the second half of the time serves as well.
+        def ping_in(seconds)
+          due = OS.now + seconds
+          @loop.at(due, early: seconds / 2) { ping_molds(late: OS.now - due) }
+        end
+
+        # Pings the molds that wait for orders, and ends those that have sent nothing in a whole
+        # liveness_timeout since their last ping. If the supervisor was paused, they may have been,
+        # too, and that time begins anew.
+        def ping_molds(late:)
+          ping_in(@config.liveness_timeout)
+          now = OS.now
+          booted = @molds.select { |mold| mold.booted? && !mold.killed? }
+          booted.each { |mold| mold.excuse(now) } if @liveness.paused?(late)
+          silent = booted.select { |mold| mold.silent_for(now) >= @config.liveness_timeout }
+          silent.each { |mold| hung(mold) }
+          (booted - silent).each { |mold| mold.ping(now) }
+        end
+
         # A mold that doesn't leave in that time is stuck.
         def release_one(mold)
           mold.release
@@ -152,7 +163,7 @@ module Skep
         end
 
         def handle(mold, message)
-          @pings&.answered(mold)
+          mold.heard
           case message.type
           when "loaded" then loaded(mold, message.facts) if mold.state == :loading
           when "refused" then rejected(mold, message["sentence"], message["exit_code"])
@@ -278,51 +289,6 @@ module Skep
 
         def check
           @done&.call if @molds.empty?
-        end
-
-        # Which molds have answered the last ping, and which are due for the next one. Pure.
-        #
-        #   pings = MoldPings.new(timeout: 30.0)
-        #   pings.call(molds, now) { |mold| … }   # yields each that is to be pinged
-        #   pings.answered(mold)                  # it has sent something, whatever it was
-        #   pings.silent(molds, now)              # => those that sent nothing for a timeout
-        #   pings.restart(now)                    # starts the timeouts again after a pause
-        class MoldPings
-          def initialize(timeout:)
-            @timeout = timeout
-            @asked = {}.compare_by_identity
-            @answered = {}.compare_by_identity
-          end
-
-          # Yields each mold at most once a timeout.
-          def call(molds, now)
-            forget_all_but(molds)
-            molds.each do |mold|
-              next if @asked[mold] && !(@answered[mold] && now - @asked[mold] >= @timeout)
-
-              @asked[mold] = now
-              @answered.delete(mold)
-              yield mold
-            end
-          end
-
-          def answered(mold)
-            @answered[mold] = true
-          end
-
-          def silent(molds, now)
-            molds.select do |mold|
-              @asked[mold] && !@answered[mold] && now - @asked[mold] >= @timeout
-            end
-          end
-
-          def restart(now) = @asked.transform_values! { now }
-
-          private
-
-          def forget_all_but(molds)
-            [@asked, @answered].each { |known| known.select! { |mold, _| molds.include?(mold) } }
-          end
         end
       end
     end
