@@ -83,7 +83,7 @@ module Skep
         order = @facts.slice("order", "bytes")
         return @answer.call({ error: no_chaos }) unless @supervisor.config.chaos
 
-        valid = Swarm::IPC::Messages::TO_NODE.valid?("chaos", order)
+        valid = Swarm::IPC::Messages::TO_NODE.fault("chaos", order).nil?
         node.channel.post("chaos", order) if valid && node&.ready?
         @answer.call({ done: "chaos" })
       end

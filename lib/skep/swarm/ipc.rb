@@ -3,7 +3,7 @@
 # What the processes of a swarm share: channels and their messages, the scoreboard, crash suspects.
 #
 # Channel carries frames and descriptors; Connection serves one from an event loop. Messages is the
-# table of all messages, PlainData what may be in them. Scoreboard is the page in shared memory.
+# table of all messages, PlainData what may be in them, Arguments checks what users pass. Scoreboard is the page in shared memory.
 # CrashSuspects counts what was in flight when nodes crashed.
 module Skep
   class Swarm
@@ -15,6 +15,8 @@ end
 require "skep/swarm/ipc/plain_data"
 require "skep/swarm/ipc/channel"
 require "skep/swarm/ipc/connection"
+require "skep/swarm/ipc/work_facts"
+require "skep/swarm/ipc/arguments"
 require "skep/swarm/ipc/messages"
 require "skep/swarm/ipc/exit_status"
 require "skep/swarm/ipc/scoreboard"

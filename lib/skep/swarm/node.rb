@@ -56,7 +56,7 @@ module Skep
 
       # Reports that the work was assigned what it processes (for Kafka: partitions), or lost it.
       def assigned!(assigned = true, **facts)
-        fields = outgoing("assigned", { "assigned" => assigned, "facts" => facts }, "assigned!")
+        fields = IPC::Arguments.assigned(assigned, facts)
         beat
         @report.call("assigned", fields)
       end
@@ -88,7 +88,7 @@ module Skep
 
       # Returns the node for worker thread 1, 2 …; for 0 this node.
       def thread(thread)
-        return self if IPC::Messages.whole(thread, "thread takes", most: @threads).zero?
+        return self if IPC::Arguments.whole(thread, "thread takes", most: @threads).zero?
 
         @thread_contexts[thread] ||= begin
           @heartbeats << (heartbeat = @heartbeat_of.call(thread))
@@ -156,28 +156,27 @@ module Skep
       # as their `inspect`. Raises ArgumentError for an invalid name or level, and for facts that
       # are too large (2 MiB, 32 levels).
       def event(name, level: :info, **facts)
-        fields = { "name" => name, "level" => level, "facts" => facts }
-        @report.call("event", outgoing("event", fields, "event"))
+        @report.call("event", IPC::Arguments.event(name, level, facts))
       end
 
       # Writes what is in flight to the shared page, where the supervisor reads it if the node dies.
       # nil: nothing is in flight. thread: the worker thread that processes it. Its hangs are
       # detected only if `in_flight` is called on its object (`thread`).
       def in_flight(text, thread: 0)
-        thread = IPC::Messages.whole(thread, "in_flight(thread:) takes", most: @threads)
+        thread = IPC::Arguments.whole(thread, "in_flight(thread:) takes", most: @threads)
         (thread.zero? ? @own : @heartbeat_of.call(thread)).label(text)
       end
 
       # Counts messages or items as done.
       def processed(number = 1, thread: 0)
-        IPC::Messages.whole(thread, "processed(thread:) takes", most: @threads)
+        IPC::Arguments.whole(thread, "processed(thread:) takes", most: @threads)
         thread.zero? ? __counted(@own.processed(number)) : thread(thread).processed(number)
       end
 
       # Sets the facts that `skep status` shows (docs/reference/node.md). Raises ArgumentError for
       # invalid facts.
       def work=(facts)
-        @report.call("work", outgoing("work", { "facts" => facts }, "work="))
+        @report.call("work", IPC::Arguments.work(facts))
       end
 
       def inspect = "#<Skep::Swarm::Node #{swarm} node=#{id} mold=#{mold}>"
@@ -187,7 +186,7 @@ module Skep
       # As `work=`, for a thread without a caller who could mend the facts: if they are too large,
       # elements of the list under that key are left out, and counted as KEY_left_out.
       def __report_work(facts, list:)
-        @report.call("work", { "facts" => IPC::PlainData::Field.work_within_limit(facts, list) })
+        @report.call("work", { "facts" => IPC::WorkFacts.cut(facts, list) })
       end
 
       def __quiet
@@ -280,7 +279,7 @@ module Skep
       end
 
       def __unhealthy(reason, heartbeat)
-        fields = outgoing("unhealthy", { "reason" => reason }, "unhealthy!")
+        fields = IPC::Arguments.unhealthy(reason)
         heartbeat.mark_unhealthy
         now = OS.now
         return if @complained_at && now - @complained_at < @complain_every
@@ -294,8 +293,6 @@ module Skep
       def __wait_for(ios, timeout, heartbeat) = @waiter.wait_for(ios, timeout, heartbeat)
 
       private
-
-      def outgoing(...) = IPC::Messages::FROM_NODE.outgoing(...)
 
       def ready_heartbeat
         ready! if @ready_implied

@@ -259,10 +259,10 @@ class KafkaConsumerMetricsTest < Skep::TestCase
       @metrics.rebalanced([key], []) if number < 6_000
     end
     publish_at(102)
-    plain = Skep::Swarm::IPC::PlainData::Field.work_within_limit(@node.given.last, :partitions)
+    plain = Skep::Swarm::IPC::WorkFacts.cut(@node.given.last, :partitions)
 
     assert_equal [3_100, 9_000], [plain["partitions"].size, plain["totals"]["batches"]]
-    assert Skep::Swarm::IPC::Messages::FROM_NODE.valid?("work", { "facts" => plain })
+    assert_nil Skep::Swarm::IPC::Messages::FROM_NODE.fault("work", { "facts" => plain })
     refute plain.key?("partitions_left_out")
     refute plain["partitions"].first.key?("handler")
   end

@@ -47,7 +47,7 @@ class FakeNode
   def processed(number = 1, thread: 0) = report("processed", number:, thread:)
 
   def __report_work(facts, list:)
-    Skep::Swarm::IPC::PlainData::Field.work_within_limit(facts, list)
+    Skep::Swarm::IPC::WorkFacts.cut(facts, list)
     report("work", **facts)
   end
 

@@ -45,7 +45,7 @@ class ConnectionTest < Skep::TestCase
     @theirs.post("healthy")
     @loop.turn(5)
     assert_equal [["ready"], []], [@received, @failed]
-    assert_equal ["facts must be a Hash, not 3"], @errors.map(&:message)
+    assert_equal ["facts must be a Hash with valid sums, not 3"], @errors.map(&:message)
     refute_predicate @connection, :open?
     refute @ended
   end

@@ -78,7 +78,7 @@ class NodeMessagesTest < Skep::TestCase
 
   test "kills a node that sends an invalid message, and handles no further message" do
     receive(["work", { "facts" => 3 }], ["ready"])
-    assert_equal [[:node_protocol_error, "facts must be a Hash, not 3"]],
+    assert_equal [[:node_protocol_error, "facts must be a Hash with valid sums, not 3"]],
                  published(:error).map { |name, error| [name, error[/facts.*/]] }
     assert_equal [true, "protocol_error", []], [@node.killed?, @node.reason, @calls]
     refute_predicate @node.channel, :open?

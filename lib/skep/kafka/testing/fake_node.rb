@@ -53,7 +53,7 @@ module Skep
         def __boot_time_left = nil
 
         def assigned!(assigned = true, **facts)
-          outgoing("assigned", { "assigned" => assigned, "facts" => facts }, "assigned!")
+          Swarm::IPC::Arguments.assigned(assigned, facts)
           @assigned = assigned
         end
 
@@ -66,27 +66,27 @@ module Skep
         def healthy! = @unhealthy_reasons.clear
 
         def in_flight(text, thread: 0)
-          Swarm::IPC::Messages.whole(thread, "in_flight(thread:) takes")
-          @in_flight_texts << Swarm::IPC::Messages.text(text, "in_flight takes")
+          Swarm::IPC::Arguments.whole(thread, "in_flight(thread:) takes")
+          @in_flight_texts << Swarm::IPC::Arguments.text(text, "in_flight takes")
         end
 
         def processed(number = 1, thread: 0)
-          Swarm::IPC::Messages.whole(thread, "processed(thread:) takes")
-          @done += Swarm::IPC::Messages.whole(number, "processed takes")
+          Swarm::IPC::Arguments.whole(thread, "processed(thread:) takes")
+          @done += Swarm::IPC::Arguments.whole(number, "processed takes")
         end
 
         def unhealthy!(reason)
-          said = outgoing("unhealthy", { "reason" => reason }, "unhealthy!")
+          said = Swarm::IPC::Arguments.unhealthy(reason)
           @unhealthy_reasons << said["reason"]
         end
 
         def work=(facts)
-          outgoing("work", { "facts" => facts }, "work=")
+          Swarm::IPC::Arguments.work(facts)
           @work = facts
         end
 
         def current_item(number)
-          Swarm::IPC::Messages.whole(number, "current_item takes nil or") if number
+          Swarm::IPC::Arguments.whole(number, "current_item takes nil or") if number
           @current_items << number
           beat
         end
@@ -97,7 +97,7 @@ module Skep
         end
 
         def event(name, level: :info, **facts)
-          outgoing("event", { "name" => name, "level" => level, "facts" => facts }, "event")
+          Swarm::IPC::Arguments.event(name, level, facts)
           @events << [name.to_sym, level, facts]
         end
 
@@ -133,7 +133,7 @@ module Skep
         def time_left = nil
 
         def __report_work(facts, list:)
-          Swarm::IPC::PlainData::Field.work_within_limit(facts, list)
+          Swarm::IPC::WorkFacts.cut(facts, list)
           @work = facts
         end
 
@@ -150,11 +150,6 @@ module Skep
         end
 
         def inspect = "#<Skep::Kafka::Testing::FakeNode #{swarm} node=#{id}>"
-
-        private
-
-        # Raises ArgumentError where a real node does.
-        def outgoing(...) = Swarm::IPC::Messages::FROM_NODE.outgoing(...)
       end
     end
   end

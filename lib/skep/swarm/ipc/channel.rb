@@ -14,7 +14,7 @@ require "socket"
 # Frames are JSON, never Marshal: the other end may run another version of skep, or be hostile.
 # A channel never blocks, and its buffers are bounded: past BACKLOG bytes `post` refuses a frame
 # that may be dropped; `receive` reads TURN bytes at most; no frame is larger than FRAME_BYTES or
-# nested deeper than JSON's own 100 levels.
+# nested deeper than NESTING levels.
 module Skep
   class Swarm
     module IPC
@@ -29,9 +29,12 @@ module Skep
         # time. 64 KiB fragmented malloc's heap: 0.9 MB more after 10,000 nodes, and growing.
         PIECE = 4096
         TURN = 64 * 1024 # bytes that are read before the frames in them are handled
+        # Levels. A user's facts have 32 at most, a status that holds them a few more; what holds a
+        # frame's facts stays below the 100 that JSON.generate takes.
+        NESTING = 64
         SAID = 200 # characters of a parser's message
         private_constant :HEADER_BYTES, :FRAME_BYTES, :BACKLOG, :CONTROL_BYTES, :UNCLAIMED, :PIECE,
-                         :TURN, :SAID
+                         :TURN, :SAID, :NESTING
 
         # bytes: the size of its JSON.
         Message = Struct.new(:type, :facts, :ios, :bytes) do
@@ -218,7 +221,7 @@ module Skep
         def parse(text)
           raise ProtocolError, "a frame isn't UTF-8" unless text.valid_encoding?
 
-          type, facts = frame = JSON.parse(text)
+          type, facts = frame = JSON.parse(text, max_nesting: NESTING)
           return frame if frame.is_a?(Array) && type.is_a?(String) && facts.is_a?(Hash)
 
           raise ProtocolError, "a frame is a type and facts"

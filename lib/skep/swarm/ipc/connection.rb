@@ -84,7 +84,7 @@ module Skep
 
           attempt do
             frame = @channel.next_frame
-            frame && @messages.incoming(frame)
+            frame && @messages.check(frame)
           end
         end
 

@@ -1,70 +1,63 @@
 # frozen_string_literal: true
 
-require "delegate"
-
-# Every message between the processes of a swarm: its direction, its fields with the rule for each,
-# and the descriptor it carries. docs/internals/messages.md is made from these tables.
+# Every message between the processes of a swarm: its direction, its type, what it carries.
+# docs/internals/messages.md is made from these tables.
 #
-#   Messages::FROM_NODE.incoming(frame)   # => the frame with checked fields, or raises Invalid
-#   Messages::FROM_NODE.outgoing("event", fields, "event")  # => fields as plain data, or raises
-#                                         # ArgumentError, whose backtrace begins at the caller
-#   Messages.whole(3, "processed takes")      # the same for what a node writes to the page
+#   Messages::FROM_NODE.check(frame)   # => the frame, or raises Invalid
 #
-# The receiver checks every message before anything acts on it or keeps it. What a user's code
-# passes to `node` is checked there, too, so that a wrong value raises in the user's own line.
-#
-# Text is made valid UTF-8 and cut at 16 KiB, facts become plain data (PlainData). A field that
-# isn't in the table is left out. A type that isn't in the table is invalid.
+# Connection checks each message before its handler gets it: the type must be in the table, and each
+# field of the class that the handler expects. What a user's code passes to a node is checked at its
+# call (Arguments).
 module Skep
   class Swarm
     module IPC
       class Messages
-        YEARS = 3.2e9 # seconds
-        DELEGATOR = Delegator.instance_method(:method_missing).source_location.first
-        OURS = ["#{File.dirname(__dir__)}/", "<internal:", DELEGATOR].freeze
-        Field = PlainData::Field
-        private_constant :YEARS, :DELEGATOR, :OURS, :Field
-
-        # The other process has sent something that the table doesn't allow.
+        # The other process has sent something that isn't in the table.
         class Invalid < Channel::ProtocolError
         end
 
-        # One type of message. fields: the rule of each, by name. descriptor: what its file
-        # descriptor is, if it carries one. role: the only nodes that it makes sense for, "spare" or
-        # "helper", for the documentation; the receiving method checks that (NodePool#spare_ready).
+        # What a field must be, in words for the page, and a rule for `===`.
+        Field = Struct.new(:wanted, :rule) do
+          def or_nil = Field.new("#{wanted}, or nil", ->(value) { value.nil? || rule === value })
+        end
+
+        # One type of message. fields: each Field by its name. descriptor: what its file descriptor
+        # is, if it carries one. role: the only nodes that it makes sense for, "spare" or "helper",
+        # for the documentation; the receiving method checks that (NodePool#spare_ready).
         Row = Struct.new(:meaning, :fields, :descriptor, :role)
 
+        LEVELS = %w[debug info warn error].freeze
+
+        class Field
+          WHOLE = new("an Integer from 0 on",
+                      ->(value) { value.is_a?(Integer) && value.between?(0, Arguments::MOST) })
+          FLAG = new("true or false", ->(value) { [true, false].include?(value) })
+          SECONDS = new("a number of seconds",
+                        ->(value) { value.is_a?(Numeric) && value.between?(0, 10**18) })
+          TEXT = new("a String", String)
+          NAME = new("a String of 1 to 200 bytes",
+                     ->(value) { value.is_a?(String) && value.bytesize.between?(1, 200) })
+          LEVEL = new("debug, info, warn or error", ->(value) { LEVELS.include?(value) })
+          HASH = new("a Hash", Hash)
+          WORK = new("a Hash with valid sums", ->(value) { WorkFacts.fault(value).nil? })
+
+          def self.list(wanted, &rule)
+            new("an Array of #{wanted}", ->(value) { value.is_a?(Array) && value.all?(&rule) })
+          end
+
+          LINE_LIST = list("Strings") { |line| line.is_a?(String) }
+          TASK_LIST = list("Hashes") { |task| task.is_a?(Hash) }
+          THREAD_LIST = list("threads") do |thread|
+            thread.is_a?(Hash) && thread["backtrace"].is_a?(Array)
+          end
+          ITEM_LIST = list("[in_flight, current_item]") do |item|
+            item.is_a?(Array) && item.size == 2 && item.first.is_a?(String) &&
+              WHOLE.or_nil.rule === item.last
+          end
+          SUSPECT_LIST = list("suspects") { |suspect| suspect.is_a?(Hash) }
+        end
+
         class << self
-          # Returns a text, or nil.
-          def text(value, what)
-            case value
-            when nil then nil
-            when String then PlainData.text(value)
-            when Symbol, Integer then PlainData.text(value.to_s)
-            else refuse("#{what} a String or nil, not #{PlainData.shown(value)}")
-            end
-          end
-
-          # Returns an integer from 0 on.
-          def whole(value, what, most: Field::MOST)
-            return value if Integer === value && value.between?(0, most)
-
-            refuse("#{what} an Integer from 0 to #{most}, not #{PlainData.shown(value)}")
-          end
-
-          # Returns seconds, at most a century.
-          def seconds(value, what)
-            number = Numeric === value && value.real? ? value.to_f : Float::NAN
-            return number.clamp(-YEARS, YEARS) if number.finite?
-
-            refuse("#{what} a finite number of seconds, not #{PlainData.shown(value)}")
-          end
-
-          # Raises ArgumentError in the line that called skep.
-          def refuse(sentence)
-            raise ArgumentError, sentence, caller.drop_while { |line| line.start_with?(*OURS) }
-          end
-
           private
 
           def row(meaning, descriptor: nil, role: nil, **fields)
@@ -83,32 +76,18 @@ module Skep
 
         def types = @rows.keys
 
-        # what: how the caller knows the message, for the error.
-        def outgoing(type, fields, what)
-          check(type, fields)
-        rescue Invalid => e
-          Messages.refuse("#{what}: #{e.message}")
+        def check(frame)
+          fault = fault(frame.type, frame.facts)
+          fault ? raise(Invalid, fault) : frame
         end
 
-        def incoming(frame)
-          Channel::Message.new(frame.type, check(frame.type, frame.facts), frame.ios, frame.bytes)
-        end
+        # Returns what is wrong with a message, in words, or nil.
+        def fault(type, facts)
+          row = @rows[type] or return "there is no message #{PlainData.shown(type)}"
+          name, field = row.fields.find { |key, kind| !(kind.rule === facts[key]) }
+          return unless name
 
-        def valid?(type, fields)
-          check(type, fields) ? true : false
-        rescue Invalid
-          false
-        end
-
-        private
-
-        def check(type, fields)
-          row = @rows.fetch(type) do
-            raise Invalid, "there is no message #{PlainData.shown(type)}"
-          end
-          row.fields.to_h { |name, field| [name, field.of(fields[name], name)] }
-        rescue PlainData::Refused => e
-          raise Invalid, e.message
+          "#{name} must be #{field.wanted}, not #{PlainData.shown(facts[name])}"
         end
 
         TO_MOLD = new(
@@ -130,12 +109,12 @@ module Skep
         FROM_MOLD = new(
           "mold", "supervisor",
           "loaded" => row("has loaded the file, with this in it", "name" => Field::TEXT,
-                          "options" => Field::FACTS, "tasks" => Field::TASK_LIST,
-                          "events" => Field::NAME_LIST),
+                          "options" => Field::HASH, "tasks" => Field::TASK_LIST,
+                          "events" => Field::LINE_LIST),
           "refused" => row("can't load or prepare", "sentence" => Field::TEXT,
                                                     "exit_code" => Field::WHOLE.or_nil),
           "ready" => row("is warm and can fork", "seconds" => Field::SECONDS,
-                         "findings" => Field::LINE_LIST, "warmup" => Field::FACTS,
+                         "findings" => Field::LINE_LIST, "warmup" => Field::HASH,
                          "passes_on" => Field::FLAG.or_nil, "slots" => Field::WHOLE),
           "pong" => row("is alive"),
           "forked" => row("has forked a node", "page_index" => Field::WHOLE,
@@ -151,7 +130,7 @@ module Skep
 
         TO_NODE = new(
           "supervisor", "node",
-          "stop" => row("ends its work; for good: no node follows it; all: the swarm stops",
+          "stop" => row("ends its work; scaling_down: no node follows it; all: the swarm stops",
                         "scaling_down" => Field::FLAG, "all" => Field::FLAG.or_nil),
           "all_finished" => row("all nodes with its kind of work have said `finished`, or ended"),
           "quiet" => row("takes no new work"),
@@ -184,10 +163,10 @@ module Skep
           "leaving" => row("has begun to stop"),
           "finished" => row("has done its work as the swarm stops; waits for `all_finished`"),
           "event" => row("its work has called `node.event`", "name" => Field::NAME, "level" => Field::LEVEL,
-                                          "facts" => Field::FACTS),
+                                          "facts" => Field::HASH),
           "work" => row("its work has called `node.work=`", "facts" => Field::WORK),
           "assigned" => row("its work has called `node.assigned!`", "assigned" => Field::FLAG,
-                                                                 "facts" => Field::FACTS),
+                                                                 "facts" => Field::HASH),
           "unhealthy" => row("its work has called `node.unhealthy!`", "reason" => Field::TEXT),
           "healthy" => row("its work has called `node.healthy!`"),
           "failed" => row("its boot or its work raised", "sentence" => Field::TEXT,

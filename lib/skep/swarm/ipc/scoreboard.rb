@@ -90,7 +90,7 @@ module Skep
           # No beat is due for so many seconds; with a block, until it returns. Of several at a time
           # the longest counts. A call without a block replaces the last call without one.
           def busy(seconds)
-            seconds = Messages.seconds(seconds, "busy(for:) takes")
+            seconds = Arguments.seconds(seconds, "busy(for:) takes")
             token = block_given? ? Object.new : :declared
             update_busy { @busy_until[token] = OS.now + seconds }
             return unless block_given?
@@ -105,7 +105,7 @@ module Skep
 
           # Reports progress, and the part of what is in flight that was just given out; nil: all.
           def current_item(number)
-            Messages.whole(number, "current_item takes nil or") unless place?(number)
+            Arguments.whole(number, "current_item takes nil or") unless place?(number)
             mark_healthy if @unhealthy
             @page.mark(@cell, Layout::CURRENT_ITEM, number ? number + 1 : 0)
           end
@@ -120,21 +120,21 @@ module Skep
           # Writes what is in flight. The thread has to make progress with it from here on. nil or
           # empty: nothing is in flight.
           def in_flight(text)
-            text = Messages.text(text, "in_flight takes")
+            text = Arguments.text(text, "in_flight takes")
             @page.set(@cell, Layout::IN_FLIGHT_SINCE, text.to_s.empty? ? 0 : nanoseconds(OS.now))
             label(text)
           end
 
           # Writes what is in flight only for the report of a crash.
           def label(text)
-            text = Messages.text(text, "in_flight takes").to_s
+            text = Arguments.text(text, "in_flight takes").to_s
             @page.set(@cell, Layout::CURRENT_ITEM, 0)
             @page.write(@cell, text.byteslice(0, OS::SharedPage::BLOB).scrub(""))
           end
 
           # Returns the number of items done in all.
           def processed(number)
-            Messages.whole(number, "processed takes")
+            Arguments.whole(number, "processed takes")
             beat
             @page.set(@cell, Layout::DONE_AT, nanoseconds(OS.now))
             @page.add(@cell, Layout::DONE, number)

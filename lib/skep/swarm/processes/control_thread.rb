@@ -115,7 +115,7 @@ module Skep
 
         def listen
           @channel.flush
-          @channel.receive { |frame| handle(IPC::Messages::TO_NODE.incoming(frame)) }
+          @channel.receive { |frame| handle(IPC::Messages::TO_NODE.check(frame)) }
         end
 
         def orphan

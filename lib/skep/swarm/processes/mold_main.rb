@@ -161,7 +161,7 @@ module Skep
         def receive(type)
           frame = @channel.take
           return if frame.nil? || frame.type == "leave"
-          return IPC::Messages::TO_MOLD.incoming(frame) if frame.type == type
+          return IPC::Messages::TO_MOLD.check(frame) if frame.type == type
 
           raise IPC::Messages::Invalid, "#{IPC::PlainData.shown(frame.type)} came before #{type}"
         end

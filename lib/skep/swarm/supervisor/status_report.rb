@@ -105,9 +105,9 @@ module Skep
           { **Redaction.of(plain), work: redacted(work) }
         end
 
-        # Nodes redact the rest before they report it (IPC::PlainData::Field).
+        # Nodes redact the rest before they report it (IPC::WorkFacts).
         def redacted(work)
-          { **work, **Redaction.of(work.slice(*IPC::PlainData::Field::SUMS)) }
+          { **work, **Redaction.of(work.slice(*IPC::WorkFacts::SUMS)) }
         end
 
         # Whose facts there is no room for: the largest.
