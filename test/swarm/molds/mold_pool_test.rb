@@ -26,11 +26,15 @@ class MoldPoolTest < Skep::TestCase
     def failed = self.failures += 1
     def obstacle = "the Gemfile was deleted"
   end
+  # A machine whose clock the test moves.
+  class Clock < Skep::OS::Machine
+    attr_accessor :now
+  end
   READY = { "seconds" => 0.5, "findings" => ["a thread"], "warmup" => { "gc" => "done" },
             "passes_on" => true, "slots" => 3 }.freeze
   FACTS = %i[mold_booting mold_loaded mold_load_rejected mold_load_failed mold_ready mold_died
              mold_exited mold_hung fork_guard].freeze
-  private_constant :Swarm, :Supervisor, :Launcher, :READY, :FACTS
+  private_constant :Swarm, :Supervisor, :Launcher, :Clock, :READY, :FACTS
 
   def setup
     super
@@ -42,10 +46,12 @@ class MoldPoolTest < Skep::TestCase
     @launcher = Launcher.new([], 0)
     @pool = Swarm::Molds::MoldPool.new(@launcher, @supervisor, loop: @loop, events: @events)
     @page = Skep::OS::SharedPage.create(4096)
-    configure(liveness_timeout: 30)
+    @pool.configure(Swarm::Definition::Config.new("s", { "liveness_timeout" => 30 }, tasks: [{}]),
+                    @page, layout)
   end
 
   def teardown
+    @supervisor.stopping = true # no mold is started again
     @pool.molds.each(&:kill)
     turn_until { @pool.molds.empty? }
     [@loop, @page, *@launcher.theirs].each(&:close)
@@ -142,23 +148,24 @@ class MoldPoolTest < Skep::TestCase
   end
 
   test "pings molds, and kills a mold that sends nothing for a liveness_timeout" do
-    configure(liveness_timeout: 1.5)
     mold, other = ready_mold, ready_mold
-    turn_until { mold.silent_for(Skep::OS.now).positive? }
+    ping_molds(at: 0)
     assert_equal [["ping"], ["ping"]], [mold, other].map { |one| received(one) }
     send_from(other, "pong", {})
-    turn_until { mold.killed? }
-    assert_equal [:mold_hung, false], [@published.last.name, other.killed?]
+    ping_molds(at: 29)
+    refute_predicate mold, :killed?
+    ping_molds(at: 31)
+    assert_equal [:mold_hung, true, false], [@published.last.name, mold.killed?, other.killed?]
   end
 
   test "a mold has the full time to answer after a pause of the supervisor" do
-    configure(liveness_timeout: 1.5)
     mold = ready_mold
-    turn_until { mold.silent_for(Skep::OS.now).positive? }
-    IO.select(nil, nil, nil, 2.5) # the supervisor is paused
-    @loop.turn(0)
+    ping_molds(at: 0)
+    ping_molds(at: 100, late: 70.0)
+    ping_molds(at: 129)
     refute_predicate mold, :killed?
-    turn_until { mold.killed? }
+    ping_molds(at: 131)
+    assert_predicate mold, :killed?
   end
 
   test "release ends all molds, and calls its block when none is left" do
@@ -174,10 +181,11 @@ class MoldPoolTest < Skep::TestCase
 
   private
 
-  def configure(liveness_timeout:)
-    config = Swarm::Definition::Config.new("s", { "liveness_timeout" => liveness_timeout },
-                                           tasks: [{}])
-    @pool.configure(config, @page, layout)
+  # What the timer of the pings does so many seconds from now.
+  def ping_molds(at:, late: 0.0)
+    clock = Clock.new
+    clock.now = Skep::OS.now + at
+    Skep::OS.run_on(clock) { @pool.send(:ping_molds, late:) }
   end
 
   def layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 4, threads: 1)
