@@ -48,7 +48,7 @@ module Skep
         def run
           take_control
           status = attempt { helper? ? @helper_main.run : work }
-          report("leaving", {})
+          report("leaving", {}) unless @node.stopping? # it has said so when it was asked
           run_exit_hooks
           forked? ? status : finish(status)
         end
