@@ -69,7 +69,7 @@ class ChannelTest < Skep::TestCase
       end
       reader, writer = IO.pipe
       link.listen
-      puts link.post("take", {}, give: [writer]), ours.refused?, ours.pending?, link.post("next")
+      puts link.post("take", {}, give: [writer]), ours.send_buffer_full?, ours.pending?, link.post("next")
       loop.turn(0)
       hogged.close
       loop.turn(10) while ours.pending?

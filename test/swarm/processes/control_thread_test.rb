@@ -17,7 +17,7 @@ class ControlThreadTest < Skep::TestCase
 
     def flush = @flushes += 1
     def pending? = true
-    def refused? = true
+    def send_buffer_full? = true
   end
   private_constant :Refused
 

@@ -77,7 +77,7 @@ module Skep
 
         # Returns true if the kernel had no room for the last frame, although the socket may be
         # writable.
-        def refused? = @refused ? true : false
+        def send_buffer_full? = @send_buffer_full ? true : false
 
         # Sends a frame, or queues what the socket can't take now. IOs to `give` are closed once
         # sent, those to `lend` stay open. Returns false if the other end is gone, or if the backlog
@@ -182,12 +182,12 @@ module Skep
         end
 
         def write_out
-          @refused = false
+          @send_buffer_full = false
           write_frame(*@out.first) while @out.any? && !@full
           @full = false
           !@ended
         rescue Errno::ETOOMANYREFS, Errno::ENOBUFS, Errno::ENOMEM # the kernel may take it later
-          @refused = true
+          @send_buffer_full = true
         rescue Errno::EPIPE, Errno::ECONNRESET, IOError # the other end is gone
           @ended = true
           false

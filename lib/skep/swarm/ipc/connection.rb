@@ -101,8 +101,8 @@ module Skep
           return if @channel.closed?
 
           @channel.flush
-          @watch.write = @channel.pending? && !@channel.refused? if @watch
-          retry_later if @channel.refused?
+          @watch.write = @channel.pending? && !@channel.send_buffer_full? if @watch
+          retry_later if @channel.send_buffer_full?
         end
 
         def retry_later

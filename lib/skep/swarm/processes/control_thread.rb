@@ -56,7 +56,7 @@ module Skep
           while @channel.flush && @channel.pending?
             left = [deadline - OS.now, 0].max
             # A socket may be writable although the kernel has no memory for what is to be sent.
-            IO.select(nil, nil, nil, [REFUSED_RETRY, left].min) if @channel.refused?
+            IO.select(nil, nil, nil, [REFUSED_RETRY, left].min) if @channel.send_buffer_full?
             break if left.zero? || !@channel.to_io.wait_writable(left)
           end
         rescue IOError # closed by an application that closes all descriptors
@@ -110,7 +110,7 @@ module Skep
         # A frame that the kernel refuses just now is sent with the next one: the channel stays
         # writable.
         def pending
-          [@channel] if @node && !orphaned? && @channel.pending? && !@channel.refused?
+          [@channel] if @node && !orphaned? && @channel.pending? && !@channel.send_buffer_full?
         end
 
         def listen
