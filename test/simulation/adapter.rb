@@ -69,7 +69,8 @@ module Simulation
       # Returns true during a restart, a reload, a replacement or a boot.
       def changing?(supervisor)
         pool = supervisor.node_pool
-        hidden(supervisor.changes, :@under_way) || pool.replacements.any? || pool.boots.any?
+        hidden(supervisor.changes, :@under_way) || pool.budget.replacing? ||
+          hidden(pool, :@waiting).any?
       end
 
       # Returns records that must be empty in an idle swarm, by name.
@@ -78,11 +79,8 @@ module Simulation
         ready = pool.node_table.nodes.select(&:ready?)
         { "failed nodes" => hidden(pool.liveness_monitor, :@failed).keys - ready,
           "diagnoses" => hidden(pool.hung_node_killer, :@diagnoses).keys,
-          "recorded crashes" => hidden(pool.crash_attribution, :@recorded).keys,
-          "recycled" => hidden(pool.memory_monitor.recycler, :@queue) }
+          "recorded crashes" => hidden(pool.crash_attribution, :@recorded).keys }
       end
-
-      def recycling(supervisor) = hidden(supervisor.node_pool.memory_monitor.recycler, :@running)
 
       def command(supervisor, name, *arguments)
         case name

@@ -26,16 +26,14 @@ module Simulation
       "an exit is counted twice, as that of the next process" =>
         [patch("nodes/node_pool", "if node&.pid == pid", "if node")],
       "a death counts twice" =>
-        [patch("nodes/slot", "times << now", "times.push(now, now)")],
+        [patch("nodes/restart_history", "times << now", "times.push(now, now)")],
       "a successor is forgotten after its mold's death" =>
         [patch("nodes/node_pool", "node_table.of(mold).each {",
                "node_table.of(mold).reject { |one| one == one.slot.successor }.each {")],
-      "a queued fork isn't cancelled at its mold's death" =>
-        [patch("nodes/node_pool", "@boots.lose(mold)", "nil")],
-      "a scale-down during a rolling restart brings a slot back" =>
-        [patch("nodes/replacements", "!slot.live? || slot.retired?", "!slot.live?"),
-         patch("rollout/rolling_update", "return true if slot.retired? || !slot.live?",
-               "return true if !slot.live?")],
+      "nodes are requested of a mold that has died" =>
+        [patch("nodes/node_pool", "@budget.mold = nil if @budget.mold == mold", "nil")],
+      "a removed slot still wants a process" =>
+        [patch("nodes/slot", "finish\n@retired = true", "@retired = true")],
       "a deadline isn't shifted after a pause" =>
         [patch("health/pause_compensation", "def since(time) = [time, @back_at].max",
                "def since(time) = time")],
@@ -47,16 +45,42 @@ module Simulation
               "exit_status = IPC::ExitStatus.of(@pidfd.wait(timeout: 0))")],
       "a waiting boot is forgotten when another node is ready" =>
         [patch("nodes/node_pool",
-               "@replacements.ready(node) if node.slot.replacement\n@boots.start_next",
-               "@replacements.ready(node) if node.slot.replacement")],
+               "reconcile(node.slot)\nuse_budget\nend\n\n# Passes",
+               "reconcile(node.slot)\nend\n\n# Passes")],
       "a crash loop isn't slowed down" =>
-        [patch("nodes/restarter", "excess.positive? ? backoff(excess - 1) : 0.0", "0.0")],
-      "a successor takes over without notice to its replacement" =>
-        [patch("nodes/node_exits",
-               "slot.replacement ? @replacements.promoted(slot) : slot.node.place",
-               "slot.node.place")],
+        [patch("nodes/restart_policy", "excess.positive? ? backoff(excess - 1) : 0.0", "0.0")],
+      "a successor takes over, and its replacement never ends" =>
+        [patch("nodes/node_pool", "end_replacement(slot, succeeded: true) if slot.replaced?",
+               "nil")],
       "a successor's death leaves its replacement in progress" =>
-        [patch("nodes/node_exits", "@replacements.failed(slot) if slot.replacement", "nil")],
+        [patch("nodes/node_pool",
+               "end_replacement(slot, succeeded: false) unless left == :promoted\nafter_exit",
+               "after_exit")],
+      "a slot whose replacement has failed doesn't settle for its process" =>
+        [patch("nodes/node_pool", "slot.settle unless succeeded", "nil")],
+      "a slot is replaced without a limit at a time" =>
+        [patch("nodes/budget", "@replacing.count { |_, one| one == kind } < limit(kind)", "true")],
+      "a slot doesn't wait for the end of its backoff" =>
+        [patch("nodes/slot_policy",
+               "return [:wait, slot.not_before] if slot.not_before && slot.not_before > now", "")],
+      "a slot forgets when to look again" =>
+        [patch("nodes/node_pool", "slot.timer = @loop.at(until_then) { reconcile(slot) }", "nil")],
+      "a slot that waits for the budget is forgotten" =>
+        [patch("nodes/node_pool", "until_then == :budget ? @waiting[slot] = true :",
+               "until_then == :budget ? nil :")],
+      "a process that is overdue isn't killed" =>
+        [patch("nodes/slot_policy", "return [:kill, overdue] if overdue", "")],
+      "a slot that wants no process keeps it" =>
+        [patch("nodes/slot_policy", "in_use:      { none: :stop,", "in_use:      { none: :wait,")],
+      "an ill-timed successor is launched for a node that ends on its own" =>
+        [patch("nodes/slot_policy", "ending:      { none: :wait, one: :wait, new: :wait }",
+               "ending: { none: :wait, one: :launch_successor, new: :wait }")],
+      "the node of a mold that was rolled back stays" =>
+        [patch("rollout/rolling_update",
+               "@node_pool.replace(slot.node, @reason) if slot.node&.mold == @mold", "nil")],
+      "the generation of a rollout isn't wanted of the slots" =>
+        [patch("nodes/slot", "@generation = generation\n@renewed_for = reason",
+               "@renewed_for = reason")],
       "remaining nodes aren't killed at stop_timeout" =>
         [patch("nodes/node_pool", "{ stop_timed_out }", "{ nil }")],
       "a second TERM doesn't force" =>
@@ -64,7 +88,7 @@ module Simulation
       "a mold that dies isn't started again" =>
         [patch("molds/mold_pool", "restart unless mold.candidate? || retired", "nil")],
       "a node that never boots isn't killed" =>
-        [patch("nodes/boot_queue", 'node.pidfd ? node.kill("boot_timeout") : node.mold.kill',
+        [patch("nodes/launcher", 'node.pidfd ? node.kill("boot_timeout") : node.mold.kill',
                "node.mold.kill unless node.pidfd")],
       "liveness is checked once only" =>
         [patch("health/liveness_monitor", "check_by(now + @liveness.timeout)\n", "\n"),
@@ -77,10 +101,11 @@ module Simulation
         [patch("nodes/node_process", "[@boot_timer, @end_watch, *@watches]",
                "[@boot_timer, @end_watch]")],
       "a fork that was refused isn't tried again" =>
-        [patch("nodes/node_pool", "@boots.later(slot, FORK_RETRY) unless slot.live?", "nil")],
+        [patch("nodes/node_pool", "slot.not_before = OS.now + FORK_RETRY unless slot.live?",
+               "slot.not_before = Float::INFINITY unless slot.live?")],
       "a node continues beside its successor" =>
-        [patch("nodes/replacements",
-               "retire(slot.node, slot.replacement.reason, &slot.replacement.on_retire)", "nil")],
+        [patch("nodes/slot_policy", "in_use:      { booting: :wait, ready: :stop,",
+               "in_use:      { booting: :wait, ready: :wait,")],
       "the swarm ends without its helper" =>
         [patch("nodes/node_pool", "return @helper.stop_last if @helper&.live?", "")],
       "a forced end counts as a clean one" =>
@@ -88,12 +113,14 @@ module Simulation
       "a mold that hangs at the end isn't killed" =>
         [patch("molds/mold_pool", "@loop.after(RELEASE_SECONDS) { kill }", "nil")],
       "a recycled node's turn is never over" =>
-        [patch("memory/recycler", "@running -= 1", "")],
+        [patch("nodes/budget", "def replaced(slot) = @replacing.delete(slot)",
+               "def replaced(_slot) = nil")],
       "a slot waits for a process that can't be killed" =>
         [patch("nodes/node_exits", "@loop.after(2 * @config.kill_timeout)",
                "@loop.after(200 * @config.kill_timeout)")],
       "a spare that has stepped in isn't followed by another" =>
-        [patch("nodes/spare_pool", "@boots.later(spare_slot, REFILL_DELAY)", "nil")],
+        [patch("nodes/node_pool", "spare_slot.not_before = OS.now + REFILL_DELAY",
+               "spare_slot.not_before = Float::INFINITY")],
       "a reload that fails keeps its mold" =>
         [patch("rollout/rolling_update", "retire(@mold) if @mold&.live?", "")],
       "a dead mold's last messages are lost" =>

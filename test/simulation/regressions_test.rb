@@ -41,11 +41,11 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal [nil], facts(world, "node_died").map { |death| death[:reason] }
   end
 
-  test "starts another successor if one dies while the node becomes a mold" do
+  test "a slot gets another node if its successor dies while the node becomes a mold" do
     world = simulate([1.0, :slow_stop, 2, 3.0], [2.0, :warm, 2], [3.0, :die, 2, "SEGV"],
                      options: { "refork_after" => 100 })
-    assert_equal 1, count(world, "refork_failed")
-    assert_equal 0, count(world, "supervisor_error")
+    assert_equal 1, count(world, "replacement_failed")
+    assert_equal [1, 0], %w[refork_finished supervisor_error].map { |name| count(world, name) }
   end
 
   test "a pause of all processes doesn't shorten a node's boot_timeout" do
@@ -126,14 +126,6 @@ class SimulationRegressionsTest < Skep::TestCase
                      options: { "nodes" => 2, "boot_concurrency" => 1, "helper" => nil },
                      seed: 836_372, seconds: 9.0)
     assert_equal 0, count(world, "supervisor_error")
-  end
-
-  test "counts the death of a process that was launched early" do
-    world = simulate([2.029, :late_reports, 6.76, 1.76], [3.875, :die, 0, "ABRT"],
-                     [4.345, :die, 0, "ABRT"],
-                     options: { "nodes" => 1, "max_restarts" => 1, "refork_after" => nil },
-                     seed: 394_427, seconds: 4.0)
-    assert_equal [2], facts(world, "node_waiting").map { |waiting| waiting[:deaths] }
   end
 
   test "kills a released mold that doesn't exit, also without any node" do

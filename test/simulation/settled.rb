@@ -88,10 +88,7 @@ module Simulation
 
     def records(supervisor)
       name, left = Adapter.records(supervisor).find { |_, some| some.any? }
-      return "#{name}: #{left.inspect}" if name
-
-      count = Adapter.recycling(supervisor)
-      "recycling #{count}" unless count.zero?
+      "#{name}: #{left.inspect}" if name
     end
 
     # A pidfd and a channel for each process, signals and commands.

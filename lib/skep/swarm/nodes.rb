@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# The supervisor's slots and the processes in them: launch, exit, restart, replacement.
+# The supervisor's slots and the processes in them.
 #
-# NodePool is the whole; Slot a node's place; NodeProcess one process; Restarter decides what
-# follows an exit.
+# Slot has the facts about a node's place, SlotPolicy decides what is to be done for it, and
+# NodePool does it. NodeProcess is one process.
 module Skep
   class Swarm
     module Nodes
@@ -11,13 +11,19 @@ module Skep
   end
 end
 
+require "skep/swarm/nodes/restart_history"
+require "skep/swarm/nodes/exit_causes"
 require "skep/swarm/nodes/slot"
 require "skep/swarm/nodes/helper_slot"
+require "skep/swarm/nodes/spare_slot"
+require "skep/swarm/nodes/slot_policy"
+require "skep/swarm/nodes/restart_policy"
+require "skep/swarm/nodes/budget"
 require "skep/swarm/nodes/node_process"
-require "skep/swarm/nodes/replacements"
+require "skep/swarm/nodes/node_table"
+require "skep/swarm/nodes/launcher"
+require "skep/swarm/nodes/grace_period"
+require "skep/swarm/nodes/stop_barrier"
 require "skep/swarm/nodes/node_messages"
-require "skep/swarm/nodes/boot_queue"
-require "skep/swarm/nodes/spare_pool"
-require "skep/swarm/nodes/restarter"
 require "skep/swarm/nodes/node_exits"
 require "skep/swarm/nodes/node_pool"

@@ -3,7 +3,7 @@
 # Changes to a running swarm: restart, reload, refork, scale, one at a time.
 #
 # ChangeCoordinator starts them, and refuses a second one. RollingUpdate is the state machine of the
-# first three; Reload (rolling_update.rb) and Refork say where its new mold comes from.
+# first three; Reload and Refork say where its new mold comes from.
 module Skep
   class Swarm
     module Rollout
@@ -12,5 +12,7 @@ module Skep
 end
 
 require "skep/swarm/rollout/rolling_update"
+require "skep/swarm/rollout/reload"
+require "skep/swarm/rollout/canary_policy"
 require "skep/swarm/rollout/refork"
 require "skep/swarm/rollout/change_coordinator"

@@ -4,24 +4,24 @@ require "test_helper"
 require "skep/swarm"
 
 class RecyclerTest < Skep::TestCase
-  Slot = Struct.new(:id, :node, :successor)
-  Node = Struct.new(:slot, :state, :watches) do
+  Slot = Struct.new(:id, :node, :successor, :reason_to_replace, :replacing)
+  Node = Struct.new(:slot, :state, :watches, :replace_for) do
     def id = slot.id
     def ready? = state == :ready
     def live? = state != :dead
     def retired? = state == :stopping
   end
-  Retired = Struct.new(:all) do
-    def retire(node, reason) = all << [node.id, reason]
-  end
-  # Records the replacements. A test completes them.
-  NodePool = Struct.new(:slots, :begun, :replacements) do
-    def replace(slot, reason, &done) = begun << [slot.id, reason, done]
-    def terminate(node, reason) = replacements.retire(node, reason)
-    def replacing?(_slot) = false
+  # Records the replacements.
+  NodePool = Struct.new(:begun, :terminated) do
+    def replace(node, reason)
+      node.slot.reason_to_replace = reason
+      begun << [node.id, reason]
+    end
+
+    def terminate(node, reason) = terminated << [node.id, reason]
     def stopping? = false
   end
-  private_constant :Slot, :Node, :Retired, :NodePool
+  private_constant :Slot, :Node, :NodePool
 
   def setup
     @loop = Skep::OS::EventLoop.new
@@ -33,24 +33,10 @@ class RecyclerTest < Skep::TestCase
     super
   end
 
-  test "replaces one node after the other" do
-    nodes = swarm(3)
-    assert_equal([true] * 3, nodes.map { |node| @recycler.recycle(node, "max_lifetime") })
-    assert_equal [[0, "max_lifetime"]], begun
-    @node_pool.begun.last.last.call(true)
-    @node_pool.begun.last.last.call(false)
-    assert_equal [0, 1, 2], begun.map(&:first)
-  end
-
-  test "replaces one in twenty nodes at a time" do
-    swarm(60).each { |node| @recycler.recycle(node, "max_lifetime") }
-    assert_equal [0, 1, 2], begun.map(&:first)
-  end
-
-  test "refuses a node whose replacement is queued already" do
-    nodes = swarm(2)
-    nodes.each { |node| @recycler.recycle(node, "max_lifetime", throttle: false) }
-    refute @recycler.recycle(nodes[1], "memory_limit", throttle: false)
+  test "replaces a node once" do
+    node = swarm(1).first
+    answers = Array.new(2) { @recycler.recycle(node, "max_lifetime", throttle: false) }
+    assert_equal [[true, false], [[0, "max_lifetime"]]], [answers, begun]
   end
 
   test "refuses a node that is being replaced, is stopping or doesn't hold its slot" do
@@ -66,28 +52,31 @@ class RecyclerTest < Skep::TestCase
     node = swarm(1, max_restarts: 2).first
     answers = Array.new(4) do
       asked = @recycler.recycle(node, "memory_limit")
-      asked.tap { @node_pool.begun.last.last.call(true) if asked }
+      asked.tap { node.slot.reason_to_replace = nil }
     end
     assert_equal [true, true, true, false], answers
     assert @recycler.recycle(node, "max_lifetime", throttle: false)
   end
 
-  test "recycling? returns true for a queued or stopping node" do
-    nodes = swarm(2)
-    nodes.each { |node| @recycler.recycle(node, "max_lifetime") }
-    refute @recycler.recycling?(nodes[0]), "its replacement has started"
-    assert @recycler.recycling?(nodes[1])
-    nodes[0].state = :stopping
-    assert @recycler.recycling?(nodes[0])
-    nodes[0].state = :dead
-    refute @recycler.recycling?(nodes[0])
+  test "recycling? returns true for a node that is to be replaced, is replaced, or stops" do
+    node = swarm(1).first
+    refute @recycler.recycling?(node)
+    @recycler.recycle(node, "max_lifetime")
+    assert @recycler.recycling?(node)
+    node.slot.reason_to_replace = nil
+    node.slot.replacing = "restart"
+    assert @recycler.recycling?(node)
+    node.slot.replacing = nil
+    node.state = :stopping
+    assert @recycler.recycling?(node)
+    node.state = :dead
+    refute @recycler.recycling?(node)
   end
 
   test "stop_now stops a node without waiting for its successor" do
     node = swarm(1).first
     @recycler.stop_now(node, "memory_limit")
-    assert_equal [[0, "memory_limit"]], begun
-    assert_equal [[0, "memory_limit"]], @node_pool.replacements.all
+    assert_equal ["memory_limit", [[0, "memory_limit"]]], [node.replace_for, @node_pool.terminated]
     assert_equal 1, node.watches.size
   end
 
@@ -96,11 +85,11 @@ class RecyclerTest < Skep::TestCase
   def swarm(size, **options)
     config = Skep::Swarm::Definition::Config.new("a", options)
     slots = Array.new(size) { |id| Slot.new(id) }
-    @node_pool = NodePool.new(slots, [], Retired.new([]))
+    @node_pool = NodePool.new([], [])
     restart_policy = Skep::Swarm::Nodes::RestartPolicy.new(config)
     @recycler = Skep::Swarm::Memory::Recycler.new(@node_pool, config, loop: @loop, restart_policy:)
     slots.map { |slot| slot.node = Node.new(slot, :ready, []) }
   end
 
-  def begun = @node_pool.begun.map { |slot, reason, _| [slot, reason] }
+  def begun = @node_pool.begun
 end

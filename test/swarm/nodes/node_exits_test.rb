@@ -12,26 +12,25 @@ class NodeExitsTest < Skep::TestCase
     def live? = live
     def kill = self.live = false
   end
-  # In place of the channel, BootQueue, Replacements, Restarter, GracePeriod, Scoreboard and
-  # CgroupMemory: records the calls.
+  # In place of the channel, NodePool, GracePeriod, Scoreboard and CgroupMemory: records the calls.
   class Calls < Array
     attr_writer :oom
+    attr_accessor :node_table
 
+    def cgroup_memory = self
+    def scoreboard = self
     def oom?(_status) = @oom
-    def cancel(_slot) = push(:cancel)
-    def start_next = push(:start_next)
-    def after(_slot, _node) = push(:restart)
-    def restart_early(_node) = push(:restart_early)
-    def promoted(_slot) = push(:promoted)
-    def failed(_slot) = push(:failed)
+    def lost(_node) = push(:lost)
+    def removed(_node) = push(:removed)
+    def exited(_node, left) = push([:exited, left])
+    def reconcile(_slot) = push(:reconcile)
     def give(_node) = push(:give)
     def post(type, *) = push(type)
     def drain = push(:drain)
     def close = nil
     def in_flight(_node) = ["job 1"]
   end
-  FACTS = %i[node_lost node_removed exit_recorded].freeze
-  private_constant :Swarm, :Exit, :Config, :Mold, :Calls, :FACTS
+  private_constant :Swarm, :Exit, :Config, :Mold, :Calls
 
   def setup
     super
@@ -39,14 +38,12 @@ class NodeExitsTest < Skep::TestCase
     @lifecycle = Swarm::Supervisor::Lifecycle.new
     @events, bus = [], Swarm::Runtime::EventBus.new
     bus.subscribe { |event| @events << event }
-    bus.subscribe(*FACTS) { |event| @events << event }
+    bus.subscribe(:node_lost) { |event| @events << event }
     @calls = Calls.new
     @nodes = Swarm::Nodes::NodeTable.new(8)
-    @exits = Swarm::Nodes::NodeExits.new(
-      Config.new(60.0, 0.05), @lifecycle, loop: @loop, events: bus, node_table: @nodes,
-      scoreboard: @calls, cgroup_memory: @calls, boots: @calls, replacements: @calls,
-      restarter: @calls, grace: @calls
-    )
+    @calls.node_table = @nodes
+    @exits = Swarm::Nodes::NodeExits.new(@calls, Config.new(60.0, 0.05), @lifecycle,
+                                         loop: @loop, events: bus, grace: @calls)
     @slot = Swarm::Nodes::Slot.new(0, 0)
     @mold = Mold.new(0, true)
   end
@@ -56,46 +53,38 @@ class NodeExitsTest < Skep::TestCase
     super
   end
 
-  test "publishes node_died between node_lost and exit_recorded, and restarts the slot" do
+  test "publishes node_died after node_lost, then the pool sees to the slot" do
     node = ready(launch)
     @exits.record_exit(node, Exit.new(3))
-    assert_equal %i[node_lost node_removed node_died exit_recorded], @events.map(&:name)
+    assert_equal %i[node_lost node_died], @events.map(&:name)
     assert_equal [3, "work", ["job 1"], :warn],
-                 [*@events[2].facts.values_at("exit_status", :phase, :in_flight), @events[2].level]
-    assert_equal %i[drain cancel restart start_next], @calls
+                 [*@events[1].facts.values_at("exit_status", :phase, :in_flight), @events[1].level]
+    assert_equal [:drain, :lost, :removed, %i[exited empty]], @calls
     assert_equal [[], false, :dead], [@nodes.nodes, @slot.live?, node.state]
   end
 
   test "publishes a clean exit as node_exited, not as node_died" do
     @exits.record_exit(ready(launch), Exit.new(0))
-    assert_equal [:node_exited, :info], [@events[2].name, @events[2].level]
+    assert_equal [:node_exited, :info], [@events[1].name, @events[1].level]
   end
 
   test "records the exit of a node only once" do
     node = ready(launch)
     2.times { @exits.record_exit(node, Exit.new(3)) }
-    assert_equal [:node_died], @events.map(&:name) - FACTS
+    assert_equal %i[node_lost node_died], @events.map(&:name)
   end
 
   test "an OOM kill has the reason oom" do
     @calls.oom = true
     @exits.record_exit(ready(launch), Exit.new(nil, "KILL"))
-    assert_equal "oom", @events[2].facts[:reason]
+    assert_equal "oom", @events[1].facts[:reason]
   end
 
-  test "restarts nothing after an exit while the swarm stops" do
+  test "a successor takes over the slot of a node that exits" do
     node = ready(launch)
-    @lifecycle.stop
-    @exits.record_exit(node, Exit.new(3))
-    assert_equal %i[drain cancel], @calls
-  end
-
-  test "a ready successor takes over the slot of a node that exits" do
-    node = ready(launch)
-    @slot.replace(:replacement)
     successor = ready(launch)
     @exits.record_exit(node, Exit.new(0))
-    assert_equal [successor, %i[drain promoted]], [@slot.node, @calls]
+    assert_equal [successor, %i[exited promoted]], [@slot.node, @calls.last]
   end
 
   test "a ready node that is leaving gets its grace period, a booting node doesn't" do
@@ -103,15 +92,15 @@ class NodeExitsTest < Skep::TestCase
     @exits.leaving(node)
     assert_empty @calls
     @exits.leaving(ready(node))
-    assert_equal [:stopping, [:give]], [node.state, @calls]
+    assert_equal [:stopping, %i[give reconcile]], [node.state, @calls]
   end
 
-  test "announces node_lost when the process ends, then restarts the slot early" do
+  test "announces node_lost when the process ends, and waits for the report of its exit" do
     node = ready(launch(process))
     @exits.follow(node)
     node.pidfd.signal(:KILL)
     @loop.turn(5) until node.lost?
-    assert_equal [%i[drain restart_early], [:node_lost]], [@calls, @events.map(&:name)]
+    assert_equal [%i[drain lost], [:node_lost]], [@calls, @events.map(&:name)]
     @exits.record_exit(node, Exit.of(node.pidfd.wait(timeout: 30)))
     assert_equal "KILL", @events.find { |event| event.name == :node_died }.facts["signal"]
   end
@@ -154,7 +143,6 @@ class NodeExitsTest < Skep::TestCase
 
   def ready(node)
     node.ready(2.0)
-    @slot.ready
     node
   end
 end

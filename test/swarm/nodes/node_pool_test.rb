@@ -17,6 +17,7 @@ class NodePoolTest < Skep::TestCase
 
     def number = 0
     def live? = true
+    def ready? = true
     def events = []
 
     def fork(node, socket, suspects:)
@@ -55,7 +56,7 @@ class NodePoolTest < Skep::TestCase
 
   test "each slot waits until there is a mold, which forks a node for it" do
     @pool.start
-    assert_equal %i[waiting waiting], @pool.slots.map(&:state)
+    assert_equal %i[waiting waiting], @pool.slots.map(&:status)
     @pool.mold = @mold
     assert_equal [0, 1], @mold.forked.map(&:id)
   end
@@ -84,13 +85,40 @@ class NodePoolTest < Skep::TestCase
     assert_equal [0, 1, 0], @mold.forked.map(&:id)
   end
 
-  test "a successor that can't be forked fails the replacement, whose slot has the error" do
-    ready_nodes
-    replaced = nil
-    slot = @pool.slots.first
-    @pool.replace(slot, "restart") { |ok| replaced = ok }
+  test "a successor that can't be forked fails the replacement, and the node stays" do
+    node, = ready_nodes
+    @pool.replace(node, "memory_limit")
     @pool.fork_failed(@mold.forked.last.page_index, "EAGAIN")
-    assert_equal [false, "EAGAIN"], [replaced, slot.failure]
+    slot = @pool.slots.first
+    assert_equal [%i[node_replacing fork_failed replacement_failed], "EAGAIN", [node]],
+                 [@events.last(3), slot.failure, slot.nodes]
+    assert_nil slot.reason_to_replace
+  end
+
+  test "a node that is to be replaced stops once its successor is ready, and is followed by it" do
+    node, = ready_nodes
+    @pool.replace(node, "memory_limit")
+    successor = @mold.forked.last
+    fork_and_ready(successor)
+    assert_equal [:stopping, "memory_limit"], [node.state, node.reason]
+    crash(node)
+    assert_equal [[successor], :node_replaced], [@pool.slots.first.nodes, @events.last]
+  end
+
+  test "a fact that comes twice, or that says nothing new, changes nothing" do
+    node, = ready_nodes
+    2.times { @pool.replace(node, "memory_limit") }
+    3.times { @pool.slots.each { |slot| @pool.reconcile(slot) } }
+    assert_equal [[0, 1, 0], 1], [@mold.forked.map(&:id), @events.count(:node_replacing)]
+  end
+
+  test "one slot is replaced at a time for a reason of its own, the other afterwards" do
+    nodes = ready_nodes
+    nodes.each { |node| @pool.replace(node, "max_lifetime") }
+    assert_equal [0, 1, 0], @mold.forked.map(&:id)
+    fork_and_ready(@mold.forked.last)
+    crash(nodes.first)
+    assert_equal [0, 1, 0, 1], @mold.forked.map(&:id)
   end
 
   test "new slots get the lowest free ids; an id is free once its node has exited" do
@@ -143,11 +171,13 @@ class NodePoolTest < Skep::TestCase
 
   def ready_nodes
     start
-    @mold.forked.dup.each do |node|
-      pid = process
-      @pool.node_forked(node.page_index, pid, Skep::OS::Pidfd.open(pid))
-      @pool.node_ready(node)
-    end
+    @mold.forked.dup.each { |node| fork_and_ready(node) }
+  end
+
+  def fork_and_ready(node)
+    pid = process
+    @pool.node_forked(node.page_index, pid, Skep::OS::Pidfd.open(pid))
+    @pool.node_ready(node)
   end
 
   # Kills the process, and reports its exit as the mold does.

@@ -4,7 +4,9 @@ require "test_helper"
 require "skep/swarm"
 
 class NodeProcessTest < Skep::TestCase
-  Slot = Struct.new(:refusal, :spare?)
+  Slot = Struct.new(:refusal, :spare?) do
+    def generation = 0
+  end
 
   # In place of a channel: records the messages.
   class Sent < Array

@@ -35,14 +35,6 @@ class RestartPolicyTest < Skep::TestCase
     assert_in_delta 0.0, policy.delay([0.0] * 50, 60.1)
   end
 
-  test "at_once? returns whether one more death would be restarted at once" do
-    policy = Skep::Swarm::Nodes::RestartPolicy.new(config({}))
-    at_once = (0..6).map { |n| policy.at_once?([100.0] * n, 100.0) }
-
-    assert_equal([true] * 5 + [false] * 2, at_once)
-    assert policy.at_once?([100.0] * 50, 160.1)
-  end
-
   test "restarts after clean and failed exits as the restart option requires" do
     assert_equal :done, decide({ restart: :never })
     assert_equal :done, decide({ restart: :on_failure }, clean: true)
@@ -60,13 +52,39 @@ class RestartPolicyTest < Skep::TestCase
     assert_equal 0.0, decide({ on_crash_loop: :stop }, deaths: 5)
   end
 
+  test "restarts a helper or a spare whatever the policy, after a moment at least" do
+    assert_equal 0.1, decide({ restart: :never }, how: :beside_the_work)
+    assert_operator decide({ on_crash_loop: :stop }, deaths: 10, how: :beside_the_work), :>, 0.1
+  end
+
+  test "restarts a node that refused to begin after a second, unless nothing restarts" do
+    assert_equal 1.0, decide({ restart: :on_failure }, deaths: 2, how: :refused)
+    assert_equal :done, decide({ restart: :never }, how: :refused)
+  end
+
+  test "restarts where a node became a mold, however an earlier one had ended" do
+    assert_equal 0.0, decide({ restart: :never }, clean: true, how: :became_mold)
+  end
+
+  test "waits for resume where a node ended well as it was quiet, if it restarts always" do
+    assert_equal Float::INFINITY, decide({ restart: :always }, clean: true, how: :quiet)
+    assert_equal :done, decide({ restart: :on_failure }, clean: true, how: :quiet)
+  end
+
+  test "a crash loop has more exits within its window than max_restarts" do
+    policy = Skep::Swarm::Nodes::RestartPolicy.new(config({ max_restarts: 2 }))
+    assert_equal [false, true, false],
+                 [policy.crash_loop?([1.0, 2.0], 3.0), policy.crash_loop?([1.0, 2.0, 3.0], 3.0),
+                  policy.crash_loop?([1.0, 2.0, 3.0], 62.5)]
+  end
+
   private
 
   def config(options) = Skep::Swarm::Definition::Config.new("a", options, tasks: [{}])
 
-  def decide(options, deaths: 1, clean: false, exitstatus: nil)
+  def decide(options, deaths: 1, clean: false, exitstatus: nil, how: nil)
     exited = Skep::Swarm::Nodes::RestartPolicy::Exited.new(deaths: [100.0] * deaths, clean:,
-                                                           exitstatus:)
+                                                           exitstatus:, how:)
     Skep::Swarm::Nodes::RestartPolicy.new(config(options), random: Middle).decide(exited, 100.0)
   end
 end

@@ -20,40 +20,64 @@ class SlotTest < Skep::TestCase
     @slot = Nodes::Slot.new(0, 0)
   end
 
-  test "starts, runs, and is empty once its process has exited" do
-    @slot.wait
-    assert_equal :waiting, @slot.state
+  test "has a process that boots and works, and waits for the next once it has exited" do
+    assert_equal :dead, @slot.status
+    @slot.want
+    assert_equal :waiting, @slot.status
     node = launch
-    assert_equal %i[starting booting], [@slot.state, @slot.status]
+    assert_equal :booting, @slot.status
     ready(node)
-    assert_equal %i[running ready], [@slot.state, @slot.status]
-    assert_equal :empty, leave(node)
-    assert_equal %i[empty dead], [@slot.state, @slot.status]
-    assert_equal 0, @slot.restarts
+    assert_equal :ready, @slot.status
+    assert_equal [:empty, :waiting, 0], [leave(node), @slot.status, @slot.restarts]
+    @slot.finish
+    assert_equal :dead, @slot.status
   end
 
-  test "belongs to the successor once the old process has exited" do
+  test "belongs to the successor once the old process has exited, and is replaced then" do
     old = ready(launch)
-    @slot.replace(:replacement)
-    successor = launch
-    assert_equal :replacing, @slot.state
-    ready(successor)
+    @slot.renew(1, "restart")
+    @slot.begin_replacement
+    successor = ready(launch)
+    assert_equal [[old, successor], false], [@slot.nodes, @slot.replaced?]
     assert_equal :promoted, leave(old)
-    assert_equal :replacement, @slot.end_replacement
-    assert_equal [successor, :running, 1], [@slot.node, @slot.state, @slot.restarts]
+    assert_equal [[successor], true, 1], [@slot.nodes, @slot.replaced?, @slot.restarts]
+    assert_equal ["restart", nil], Array.new(2) { @slot.end_replacement }
   end
 
-  test "keeps its process if the successor exits" do
+  test "keeps its process if the successor exits, and settles for it" do
     old = ready(launch)
-    @slot.replace(:replacement)
-    assert_equal :kept, leave(launch)
-    assert_equal [:replacement, nil], Array.new(2) { @slot.end_replacement }
-    assert_equal [old, :running, 0], [@slot.node, @slot.state, @slot.restarts]
+    @slot.renew(1, "restart")
+    @slot.begin_replacement
+    assert_equal [:kept, [old], 0], [leave(launch), @slot.nodes, @slot.restarts]
+    assert_equal "restart", @slot.reason_to_replace
+    @slot.settle
+    assert_equal [0, nil], [@slot.generation, @slot.reason_to_replace]
+  end
+
+  test "its process is to be replaced for its own reason, or as it is of an old generation" do
+    node = launch
+    assert_nil @slot.reason_to_replace
+    @slot.renew(1, "restart")
+    assert_equal "restart", @slot.reason_to_replace
+    node.replace_for = "memory_limit"
+    assert_equal "memory_limit", @slot.reason_to_replace
+    leave(node)
+    launch
+    assert_nil @slot.reason_to_replace
+  end
+
+  test "remembers the generation of a process that never worked, or wasn't launched" do
+    leave(ready(launch))
+    assert_nil @slot.failed_generation
+    leave(launch)
+    assert_equal 0, @slot.failed_generation
+    @slot.renew(2, "restart")
+    @slot.launch_failed("no descriptor")
+    assert_equal [2, "no descriptor"], [@slot.failed_generation, @slot.failure]
   end
 
   test "keeps the end of a successor as its failure, unless it has reported one" do
     ready(launch)
-    @slot.replace(:replacement)
     leave(launch.tap { |node| node.reason = "boot_timeout" }, Exit.new(nil, "KILL"))
     assert_equal "the new process ended, SIGKILL (boot_timeout)", @slot.failure
     @slot.failure = "no database"
@@ -70,42 +94,17 @@ class SlotTest < Skep::TestCase
                  [@slot.deaths.times.size, @slot.deaths.counts]
   end
 
-  test "is restarting from its process' death until that exit is recorded" do
-    recorded = 0
-    dead = ready(launch)
-    @slot.lose
-    @slot.when_exit_recorded { recorded += 1 }
-    ready(launch)
-    assert_equal :restarting, @slot.state
-    leave(dead)
-    2.times { @slot.exit_recorded }
-    assert_equal [:running, 1], [@slot.state, recorded]
-  end
-
-  test "a retired slot stays retired, whatever its processes do" do
-    old = ready(launch)
-    @slot.replace(:replacement)
-    successor = launch
-    @slot.retire
-    ready(successor)
-    leave(old)
-    leave(successor)
-    assert_equal :retired, @slot.state
-    assert_raises(Skep::Swarm::Runtime::StateMachine::Impossible) { launch }
-  end
-
-  test "every state allows finish and retire, and every transition leads to a known state" do
-    table = Nodes::Slot::TRANSITIONS
-    table.each do |state, row|
-      assert_equal :retired, row.fetch(:retire), state
-      assert_includes %i[finished retired], row.fetch(:finish), state
-      assert_empty row.values - table.keys, state
-    end
+  test "a slot whose process has died is interrupted until the next is launched" do
+    leave(ready(launch))
+    @slot.interrupted = true
+    assert_predicate @slot, :interrupted?
+    launch
+    refute_predicate @slot, :interrupted?
   end
 
   # With "done" and :done the JSON would have a key twice, which newer JSON libraries refuse.
   test "to_plain has each key of the work once, even if the work reports done" do
-    plain = Struct.new(:state, :pid, :mold, :assigned?, :work)
+    plain = Struct.new(:state, :pid, :mold, :assigned?, :work, :generation)
     @slot.launch(plain.new(:ready, 7, nil, true, { "done" => 3 }))
     work = @slot.to_plain(memory: nil, beat_age: 0.1, done: 5, unhealthy: nil)[:work]
     assert_equal [["done", 3]], work.map { |name, value| [name.to_s, value] }
@@ -123,7 +122,6 @@ class SlotTest < Skep::TestCase
 
   def ready(node)
     node.ready(2.0)
-    @slot.ready
     node
   end
 

@@ -11,20 +11,18 @@ class StopBarrierTest < Skep::TestCase
     def helper? = task.nil?
     def channel = self
     def post(type) = sent << type
-    def event_facts = {}
   end
   private_constant :Swarm, :Node
 
   def setup
     super
-    @events = Swarm::Runtime::EventBus.new
     @group = %i[a b c].map { |name| Node.new(name, 0, [], true) }
     @others = %i[d e].map { |name| Node.new(name, 1, [], true) }
     @barrier = barrier([*@group, *@others, Node.new(:helper, nil, [], true)])
   end
 
   def barrier(nodes, tasks: [{ "facts" => {} }] * 2)
-    Swarm::Nodes::StopBarrier.new(nodes, tasks, events: @events)
+    Swarm::Nodes::StopBarrier.new(nodes, tasks)
   end
 
   test "reports all_finished to all nodes of a kind of work once the last finished" do
@@ -38,7 +36,7 @@ class StopBarrierTest < Skep::TestCase
   test "doesn't wait for a node that has ended, and sends it nothing" do
     @barrier.finished(@group[0])
     @group[0].live = false
-    [0, 1].each { |index| @events.announce(:node_lost, @group[index]) }
+    [0, 1].each { |index| @barrier.gone(@group[index]) }
     assert_empty @group.flat_map(&:sent)
     @barrier.finished(@group[2])
     assert_equal [[], [], ["all_finished"]], @group.map(&:sent)
@@ -48,7 +46,7 @@ class StopBarrierTest < Skep::TestCase
     @group[0].lost = true
     barrier = barrier(@group)
     barrier.finished(@group[1])
-    @events.announce(:node_removed, @group[2])
+    barrier.gone(@group[2])
     assert_equal [[], ["all_finished"], []], @group.map(&:sent)
   end
 

@@ -34,8 +34,8 @@ class CanaryPolicyTest < Skep::TestCase
 
   private
 
-  def canary(nodes: 4) = Skep::Swarm::Rollout::Refork::CanaryPolicy.new(nodes:)
-  def facts(rss, uss) = Skep::Swarm::Rollout::Refork::CanaryPolicy::Facts.new(rss * MIB, uss * MIB)
+  def canary(nodes: 4) = Skep::Swarm::Rollout::CanaryPolicy.new(nodes:)
+  def facts(rss, uss) = Skep::Swarm::Rollout::CanaryPolicy::Facts.new(rss * MIB, uss * MIB)
 
   def verdict(first:, others:)
     canary.verdict(facts(*first), others.map { |each| facts(*each) })

@@ -34,9 +34,11 @@ class ChangeCoordinatorTest < Skep::TestCase
 
   def setup
     super
-    @parts = RolloutParts.new(0, 0)
+    @parts = RolloutParts.new(0, 0).boot
     @published = []
     @parts.events.subscribe do |event|
+      next unless /\A(?:restart|reload|refork|swarm)_/.match?(event.name)
+
       @published << [event.name, event.facts[:error]].compact
       @hint = event.facts[:hint]
     end
@@ -46,49 +48,48 @@ class ChangeCoordinatorTest < Skep::TestCase
   end
 
   def teardown
-    @parts.loop.close
+    @parts.close
     super
   end
 
   test "a restart replaces each slot, and publishes its start and its end" do
     restart
     assert_equal [[:restart_started]], @published
-    2.times { @parts.node_pool.settle(true) }
+    2.times { @parts.replace_one }
     assert_equal [[nil], [:restart_finished]], [@ended, @published.last]
   end
 
   test "a restart of one node replaces that node" do
     restart(1)
-    assert_equal [1], @parts.node_pool.asked.map { |request| request.slot.id }
-    @parts.node_pool.settle(true)
+    assert_equal [1], @parts.booting.map(&:id)
+    @parts.replace_one
     assert_equal [nil], @ended
   end
 
   test "a restart that fails returns and publishes why, and another one may follow" do
     restart(1)
-    @parts.node_pool.settle(false)
-    why = "node 1 could not be replaced, and keeps its process"
+    @parts.ended(@parts.booting.first, 1)
+    why = "node 1 could not be replaced, and keeps its process: " \
+          "the new process ended, exit status 1"
     hint = "correct the cause and run `skep restart` again"
     assert_equal [["#{why}; #{hint}"], [:restart_failed, why]], [@ended, @published.last]
     assert_equal hint, @hint
     restart(1)
-    assert_equal 1, @parts.node_pool.asked.size
+    assert_equal 1, @parts.booting.size
   end
 
   test "a change that a stop of the swarm interrupts is no error" do
     levels = []
     @parts.events.subscribe(:restart_failed, :refork_failed) { |event| levels << event.level }
     restart
+    @parts.ended(@parts.booting.first, 1)
+    restart
     @supervisor.stopping = true
-    @parts.node_pool.settle(false)
-    assert_equal ["the swarm is stopping"], @ended
+    @parts.lifecycle.stop
+    @parts.node_pool.stop
+    assert_equal "the swarm is stopping", @ended.last
     assert_equal [:restart_failed, "the swarm is stopping"], @published.last
-    assert_equal [:info], levels
-
-    @supervisor.stopping = false
-    restart(1)
-    @parts.node_pool.settle(false)
-    assert_equal %i[info error], levels
+    assert_equal %i[error info], levels
   end
 
   test "a refork whose mold ends at a stop of the swarm is no error" do
@@ -100,7 +101,7 @@ class ChangeCoordinatorTest < Skep::TestCase
     @parts.events.announce(:mold_exited, @mold, exit_status: "status unknown")
     assert_equal [:info, "the swarm is stopping"], [failed.level, failed.facts[:error]]
   ensure
-    [node.socket, *@parts.mold_pool.taken].compact.each(&:close)
+    close_channels
   end
 
   test "a change is refused while another one is under way" do
@@ -202,10 +203,10 @@ class ChangeCoordinatorTest < Skep::TestCase
 
   # Starts a refork of this node, which becomes a mold.
   def reforked(node)
-    node.pidfd = Struct.new(:watchable?).new(true)
+    node.define_singleton_method(:pidfd) { Struct.new(:watchable?).new(true) }
     @changes.refork(node)
-    @parts.node_pool.asked.first.on_retire.call(node)
-    @parts.events.announce(:node_promoted, node, pidfd: nil)
+    @parts.ready(@parts.booting.first)
+    @parts.node_pool.became_mold(node)
     @mold = @parts.mold_pool.molds.last
   end
 
@@ -214,9 +215,7 @@ class ChangeCoordinatorTest < Skep::TestCase
     @parts.events.announce(:mold_load_rejected, mold, error:, exit_code: 1)
   end
 
-  def close_channels
-    [@parts.slots[0].node.socket, *@parts.mold_pool.taken].compact.each(&:close)
-  end
+  def close_channels = @parts.mold_pool.taken.each(&:close)
 
   def restart(*id) = @changes.restart(*id) { |why| @ended << why }
 

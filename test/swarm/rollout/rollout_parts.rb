@@ -2,103 +2,43 @@
 
 require "skep/swarm"
 
-# A pool of nodes, a pool of molds and an event bus for rollouts, without processes. Replacements
-# wait until the test settles them.
+# A real pool of nodes whose molds fork nothing: the test reports what becomes of each process. A
+# pool of molds that records its calls, and an event bus.
 class RolloutParts
   Swarm = Skep::Swarm
-  private_constant :Swarm
+  Exit = Swarm::IPC::ExitStatus
+  private_constant :Swarm, :Exit
 
-  Mold = Struct.new(:number, :alive) do
+  # Records the requested forks.
+  class Mold
+    attr_reader :number, :forked, :sockets
+    attr_accessor :alive
+
+    def initialize(number)
+      @number = number
+      @alive = true
+      @forked = []
+      @sockets = []
+    end
+
     def live? = alive
+    def ready? = alive
+    def events = []
+    def kill = self.alive = false
     def event_facts = { mold: number }
-  end
 
-  Node = Struct.new(:mold, :slot, :asked_at, :unhealthy_reports, :channel, :socket, :pid,
-                    :pidfd) do
-    def label = slot.label
-    def live? = true
-    def ready? = true
-    def node_memory = nil
-    def event_facts = { node: label }
-    def retire_to_mold(_number, socket) = self.socket = socket
-  end
-
-  Slot = Struct.new(:id, :node, :retired, :load, :failure, :successor, :waiting, :last_mold,
-                    :last_exit, :last_reason, :undecided) do
-    def label = id
-    def mold = node&.mold
-    def event_facts = { node: label }
-    def waiting? = waiting ? true : false
-    def undecided? = undecided ? true : false
-    def helper? = id.nil?
-    def live? = !node.nil?
-    def retired? = retired ? true : false
-  end
-
-  Channel = Struct.new(:posted) do
-    def post(type) = posted << type
-  end
-
-  Request = Struct.new(:slot, :reason, :mold, :on_retire, :done)
-
-  # Remembers no crash.
-  module CrashAttribution
-    def self.forget = nil
-  end
-
-  # Knows no node's memory.
-  module MemoryMonitor
-    def self.measure(_nodes) = nil
-    def self.answered?(_node, since:) = since && true
-  end
-
-  # `settle(true)` ends a replacement: the slot gets a node of the requested mold.
-  class NodePool
-    attr_accessor :mold, :stopping
-    attr_reader :slots, :asked, :started
-
-    def initialize(slots, mold)
-      @slots = slots
-      @mold = mold
-      @asked = []
-      @started = []
-      @replacing = {}.compare_by_identity
+    def fork(node, socket, suspects:)
+      sockets << socket
+      forked << node
+      suspects
     end
+  end
 
-    def all = slots
+  # How busy each slot is, is up to the test.
+  class NodePool < Swarm::Nodes::NodePool
+    attr_writer :loads
 
-    # The slot gets a node of this mold, or of the present one.
-    def start_now(slot, mold: nil)
-      return unless slot.waiting?
-
-      started << slot.id
-      slot.waiting = false
-      slot.node = RolloutParts.node(mold || self.mold, slot)
-    end
-
-    def replacing?(slot) = @replacing.key?(slot)
-    def when_replaced(slot, &block) = @replacing[slot] = block
-    def cancel_replacement(slot, reason) = asked << Request.new(slot, reason, :cancelled)
-
-    # Starts another replacement of the slot, which ends at `replaced`.
-    def replacing(slot) = @replacing[slot] = nil
-    def replaced(slot) = @replacing.delete(slot)&.call
-    def stopping? = stopping ? true : false
-    def memory_monitor = MemoryMonitor
-    def crash_attribution = CrashAttribution
-    def load(slot) = slot.load
-    def node_table = self
-    def of(mold) = slots.filter_map(&:node).select { |node| node.mold == mold }
-
-    def replace(slot, reason, mold: nil, on_retire: nil, &done)
-      asked << Request.new(slot, reason, mold, on_retire, done)
-    end
-
-    def settle(succeeded)
-      request = asked.shift
-      request.slot.node = RolloutParts.node(request.mold || mold, request.slot) if succeeded
-      request.done&.call(succeeded)
-    end
+    def load(slot) = @loads[slot.id] || 0
   end
 
   # Records the calls.
@@ -111,7 +51,12 @@ class RolloutParts
       @molds = []
     end
 
-    def start(candidate:) = Mold.new(1, true).tap { |mold| asked << [:start, candidate, mold] }
+    def start(candidate:)
+      molds << Mold.new(1)
+      asked << [:start, candidate, molds.last]
+      molds.last
+    end
+
     def take_number = 1
     def prepare(mold) = asked << [:prepare, mold.number]
     def adopt(mold) = asked << [:adopt, mold.number]
@@ -120,27 +65,82 @@ class RolloutParts
     def take(number, pid, _pidfd, channel)
       taken << channel
       asked << [:take, number, pid]
-      molds << Mold.new(number, true)
+      molds << Mold.new(number)
       molds.last
     end
   end
 
-  def self.node(mold, slot)
-    Node.new(mold, slot, Skep::OS.now, Swarm::Health::UnhealthyReports.new, Channel.new([]))
-  end
+  attr_reader :old, :node_pool, :mold_pool, :loop, :events, :lifecycle, :published
 
-  attr_reader :old, :slots, :node_pool, :mold_pool, :loop, :events
-
-  # loads: how busy each slot is.
-  def initialize(*loads)
-    @old = Mold.new(0, true)
-    @slots = loads.each_with_index.map { |load, id| Slot.new(id, nil, false, load) }
-    @slots.each { |slot| slot.node = RolloutParts.node(@old, slot) }
-    @node_pool = NodePool.new(@slots, @old)
-    @mold_pool = MoldPool.new
+  # loads: how busy each slot is. options: of the swarm.
+  def initialize(*loads, **options)
     @loop = Skep::OS::EventLoop.new
     @events = Swarm::Runtime::EventBus.new
+    @published = []
+    @events.subscribe { |event| @published << event }
+    @lifecycle = Swarm::Supervisor::Lifecycle.new
+    @mold_pool = MoldPool.new
+    @old = Mold.new(0)
+    @pid = 100
+    build(loads, { "nodes" => loads.size, "boot_concurrency" => 9, "refork_after" => 1,
+                   **options.transform_keys(&:to_s) })
   end
 
   def to_h = { node_pool:, mold_pool:, loop:, events: }
+  def slots = node_pool.slots
+
+  # Lets all slots have ready nodes of the old mold.
+  def boot
+    node_pool.mold = old
+    node_pool.start
+    booting.each { |node| ready(node) }
+    published.clear
+    self
+  end
+
+  def booting = node_pool.node_table.nodes.select { |node| node.state == :booting }
+  def stopping = node_pool.node_table.nodes.select { |node| node.state == :stopping }
+
+  def forked(node)
+    node_pool.node_forked(node.page_index, @pid += 1, nil)
+    node
+  end
+
+  def ready(node)
+    forked(node) unless node.pid
+    node.slot.spare? ? node_pool.spare_ready(node) : node_pool.node_ready(node)
+    node.node_memory = nil # it is never measured
+    node
+  end
+
+  def ended(node, exit_status = 0, signal: nil)
+    forked(node) unless node.pid
+    exit = signal ? Exit.new(nil, signal) : Exit.new(exit_status)
+    node_pool.node_exited(node.page_index, node.pid, exit)
+  end
+
+  # The successor that is booting is ready, and the node that it replaces ends.
+  def replace_one
+    node = ready(booting.first)
+    stopping.each { |old| ended(old) }
+    node
+  end
+
+  def names = published.map(&:name)
+
+  def close
+    node_pool.node_table.nodes.each { |node| node.ended(nil) }
+    molds = [old, *mold_pool.molds]
+    [loop, @page, *molds.flat_map(&:sockets)].each(&:close)
+  end
+
+  private
+
+  def build(loads, options)
+    config = Swarm::Definition::Config.new("s", options, tasks: [{}])
+    layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 4 * (loads.size + 4), threads: 1)
+    @page = Skep::OS::SharedPage.create(layout.total)
+    @node_pool = NodePool.new(config, lifecycle, loop:, events:, page: @page, layout:)
+    @node_pool.loads = loads
+  end
 end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# From the end of a node's process to the decision what follows it.
+# From the end of a node's process to its record.
 #
-#   exits = NodeExits.new(config, lifecycle, restarter:, …)
+#   exits = NodeExits.new(pool, config, loop:, events:, …)
 #   exits.follow(node)                 # it has been forked: watch for its end
 #   exits.adopt(node)                  # its mold has died: the supervisor reaps it
 #   exits.record_exit(node, status)    # it has ended so
@@ -13,10 +13,9 @@
 # Two things happen, in this order:
 #
 # 1. The node is lost (node_lost is announced): its pidfd is readable, or its exit is about to be
-#    recorded. If the policy restarts its slot whatever its exit status, the next launch begins
-#    at once.
+#    recorded. Its last messages are heard.
 # 2. Its exit is recorded (node_died or node_exited is published): the mold has reported it, or the
-#    supervisor has reaped the node. The slot is free, or its successor's; Restarter decides.
+#    supervisor has reaped the node. NodePool#exited sees to its slot.
 #
 # A mold reports exits at once. One that doesn't within two seconds is stuck, and killed. Where
 # there are no pidfds (the fallbacks), the end of a node's channel is its end, the status unknown.
@@ -31,18 +30,12 @@ module Skep
         LATE = 0.05
         private_constant :REPORT_STEP, :REPORT_STEPS, :LATE
 
-        def initialize(config, lifecycle, loop:, events:, node_table:, scoreboard:, cgroup_memory:,
-                       boots:, replacements:, restarter:, grace:)
+        def initialize(pool, config, lifecycle, loop:, events:, grace:)
+          @pool = pool
           @config = config
           @lifecycle = lifecycle
           @loop = loop
           @events = events
-          @node_table = node_table
-          @scoreboard = scoreboard
-          @cgroup_memory = cgroup_memory
-          @boots = boots
-          @replacements = replacements
-          @restarter = restarter
           @grace = grace
         end
 
@@ -50,7 +43,6 @@ module Skep
           watch = @loop.watch(node.pidfd.to_io) do
             watch.cancel
             lost(node)
-            expect_report(node) if node.live?
           end
           node.end_watch = watch
         end
@@ -73,32 +65,16 @@ module Skep
           node.killed_by = IPC::ExitStatus::OOM if oom?(node, status)
           left = remove(node, status)
           publish_exit(node, status) if node.pid
-          node.slot.exit_recorded unless left == :promoted
-          follow_up(node, left) unless @lifecycle.stopping?
-          node.slot.exit_recorded if left == :promoted
-          @events.announce(:exit_recorded, node)
+          @pool.exited(node, left)
         end
 
-        # The process is gone, or is a node no more. Returns what it leaves its slot: Slot#leave. A
-        # launch that is queued for the slot is cancelled before anybody hears of the exit: the
-        # restart policy decides about the next one (#follow_up).
+        # The process is gone, or is a node no more. Returns what it leaves its slot: Slot#leave.
         def remove(node, status)
           node.ended(status)
-          @node_table.remove(node)
+          @pool.node_table.remove(node)
           left = node.slot.leave(node, status, OS.now, within: @config.restart_window)
-          @boots.cancel(node.slot) unless left == :promoted
-          @events.announce(:node_removed, node)
+          @pool.removed(node)
           left
-        end
-
-        # Sees to what follows a node that has been removed.
-        def follow_up(node, left)
-          slot = node.slot
-          return promote(slot) if left == :promoted
-
-          @replacements.failed(slot) if slot.replacement
-          @restarter.after(slot, node) if left == :empty && !slot.retired?
-          @boots.start_next
         end
 
         # No code of the node runs after SIGKILL, but its exit may take long, because of a debugger
@@ -124,6 +100,7 @@ module Skep
 
           node.leaving
           @grace.give(node)
+          @pool.reconcile(node.slot)
         end
 
         # Ends a process whose node was given up while it was being forked.
@@ -142,20 +119,13 @@ module Skep
           record_exit(node, IPC::ExitStatus.new)
         end
 
-        # The slot is its successor's alone.
-        def promote(slot)
-          slot.replacement ? @replacements.promoted(slot) : slot.node.place
-        end
-
         def lost(node)
           announce_loss(node)
-          return if !node.live? || @lifecycle.stopping? || node.slot.replacement
-
-          @restarter.restart_early(node) if node.slot.work?
+          expect_report(node) if node.live?
         end
 
         def oom?(node, status)
-          status.signal == "KILL" && !node.killed? && @cgroup_memory.oom?(status)
+          status.signal == "KILL" && !node.killed? && @pool.cgroup_memory.oom?(status)
         end
 
         # Its last messages come before its exit.
@@ -165,12 +135,13 @@ module Skep
           node.lost!
           node.channel.drain
           @events.announce(:node_lost, node)
+          @pool.lost(node)
         end
 
         def publish_exit(node, status)
           reason = node.reason
           @lifecycle.node_killed if status.signal && reason && reason != IPC::ExitStatus::OOM
-          in_flight = @scoreboard.in_flight(node)
+          in_flight = @pool.scoreboard.in_flight(node)
           @events.publish(status.clean? ? :node_exited : :node_died, node,
                           level: status.clean? ? :info : :warn, **status.to_plain, reason:,
                           phase: node.kind_of_death, in_flight: in_flight.any? ? in_flight : nil)
@@ -208,38 +179,6 @@ module Skep
           status = node.pidfd.wait(timeout: 0)
           record_exit(node, IPC::ExitStatus.of(status)) if status
         end
-      end
-
-      # In a stop of the swarm, reports to nodes whose work is done that all nodes of the same Kafka
-      # group, or of the same kind of work, are done: they leave the group then, together.
-      #
-      #   barrier = StopBarrier.new(nodes, config.tasks, events:)   # which are to stop
-      #   barrier.finished(node)                                    # its work is done, and it waits
-      class StopBarrier
-        def initialize(nodes, tasks, events:)
-          @groups = tasks.map.with_index { |task, number| task.dig("facts", "group") || number }
-          @unfinished = nodes.reject { |node| node.helper? || node.lost? }
-                             .group_by { |node| group(node) }
-          @waiting = Hash.new { |all, group| all[group] = [] }
-          events.subscribe(:node_lost, :node_removed) { |event| remove(event.subject) }
-        end
-
-        def finished(node)
-          @waiting[group(node)] << node
-          remove(node)
-        end
-
-        private
-
-        def group(node) = node.task && @groups[node.task]
-
-        def remove(node)
-          left = @unfinished[group(node)] or return
-          left.delete(node)
-          @waiting.delete(group(node))&.each { |one| report_all_finished(one) } if left.empty?
-        end
-
-        def report_all_finished(node) = node.live? && node.channel.post("all_finished")
       end
     end
   end

@@ -83,7 +83,7 @@ module Skep
         end
 
         def unfit(node, frame)
-          @events.announce(:node_unfit, node, sentence: frame["sentence"])
+          node.refork&.unfit(frame["sentence"])
         end
 
         def event(node, frame)

@@ -1,39 +1,47 @@
 # frozen_string_literal: true
 
 # The nodes of a swarm: their slots, their processes and what happens to them. The rest of skep
-# changes them by its methods only; inside, BootQueue launches, NodeExits records exits, and
-# Restarter and Replacements decide what follows.
+# changes them by its methods only.
 #
 #   pool = NodePool.new(config, lifecycle, loop:, events:, page:, layout:)
-#   pool.mold = mold                             # it can fork from here on; nil: nothing can
+#   pool.mold = mold                        # it can fork from here on; nil: nothing can
 #   pool.start
-#   pool.replace(slot, "restart") { |done| … }   # a successor first, then the old node stops
-#   pool.terminate(node, "scale")                # stops it, and kills it at stop_timeout
-#   pool.add(task, 2)                            # two slots more; remove(slot, reason)
+#   pool.renew(slot, 2, "restart")          # its process is to be of generation 2
+#   pool.replace(node, "memory_limit")      # a successor first, then the node stops
+#   pool.terminate(node, "memory_limit")    # stops it now, and kills it at stop_timeout
+#   pool.add(task, 2)                       # two slots more; remove(slot, reason)
 #   pool.stop
 #   pool.kill_all("QUIT")
 #
-# The supervisor reports what molds say of nodes (node_forked, fork_failed, node_exited),
-# NodeMessages what nodes say themselves (node_ready, …). The pool publishes the events that users
-# see, and announces: work_ended (outcome), nodes_killed, mold_unused, pool_drained, node_warm,
-# node_promoted (pidfd), node_unfit (sentence), status_asked. It never waits: everything comes
+# Each of these, and each report of a mold (node_forked, fork_failed, node_exited) and of a node
+# (node_ready, …), only writes facts into slots and processes, and calls `reconcile(slot)`: it asks
+# SlotPolicy what is to be done for the slot, and does it, until there is nothing left to do now.
+#
+# The pool publishes the events that users see, and announces: work_ended (outcome), nodes_killed,
+# mold_unused, pool_drained, node_warm, node_lost, status_asked. It never waits: everything comes
 # through the loop.
 module Skep
   class Swarm
     module Nodes
       class NodePool
         FORK_RETRY = 0.1 # seconds, where the system refused a fork
-        private_constant :FORK_RETRY
+        # Seconds before the next spare is forked: its boot would take the processor from the one
+        # that has been given a slot, and from the mold that is to report the exit.
+        REFILL_DELAY = 0.05
+        private_constant :FORK_RETRY, :REFILL_DELAY
 
         attr_reader :slots # those with work
+        attr_reader :spare_slots
         attr_reader :node_table # the processes
         attr_reader :scoreboard
         attr_reader :totals, :recovery_times
-        attr_reader :boots, :replacements
+        attr_reader :budget
         attr_reader :crash_attribution
         attr_reader :hung_node_killer, :liveness_monitor
         attr_reader :cgroup_memory
         attr_reader :memory_monitor
+        attr_accessor :generation # of the slots' processes, unless a rollout has failed
+        attr_writer :rollout # is told to look at the slots after each fact; nil: none is under way
 
         def initialize(config, lifecycle, loop:, events:, page:, layout:)
           @config = config
@@ -43,17 +51,22 @@ module Skep
           @page = page
           @layout = layout
           @slots = config.placement.each_with_index.map { |task, id| Slot.new(id, task) }
+          @spare_slots = Array.new(config.spares) { |number| SpareSlot.new(number) }
           @helper = HelperSlot.new(config.events) if config.helper?
+          @waiting = {}.compare_by_identity # slots that wait for the budget
+          @generation = @last_generation = 0
           build
           subscribe
         end
 
         # All slots: those with work, the helper's if there is one, and the spares'.
         def all = [*@helper, *slots, *spare_slots]
-        def spare_slots = @spares&.slots || []
-        def mold = @boots.mold
+        def mold = @budget.mold
         def stopping? = @lifecycle.stopping?
         def ever_ready? = @ever_ready ? true : false
+
+        # A number for a rollout.
+        def take_generation = @last_generation += 1
 
         # How many slots the page has room for, each with a successor.
         def room = node_table.capacity / 2
@@ -61,43 +74,74 @@ module Skep
         # How busy a slot's node is: how many items are in flight.
         def load(slot) = slot.nodes.sum { |node| scoreboard.in_flight(node).size }
 
+        # Asks what is to be done for a slot, and does it. To be called after each fact about it.
+        def reconcile(slot)
+          action = nil
+          until action == :wait
+            end_replacement(slot, succeeded: true) if slot.replaced?
+            action, subject = SlotPolicy.next(slot, OS.now, @budget)
+            case action
+            when :launch then launch(slot)
+            when :launch_successor then launch_successor(slot)
+            when :stop then stop_process(slot, subject)
+            when :kill then subject.force
+            when :wait then wait(slot, subject)
+            end
+          end
+          @rollout&.look
+        end
+
         # Commands.
 
         def start
-          @started = true
-          all.each { |slot| @boots.enqueue(slot) }
+          @budget.open
+          all.each(&:want)
+          all.each { |slot| reconcile(slot) }
+          look_at_all_in(@config.liveness_timeout)
         end
 
         def mold=(mold)
-          @boots.mold = mold
+          @budget.mold = mold
           subscribe_helper(mold.events) if mold&.events&.any?
+          use_budget
         end
 
-        # Boots a successor for the slot's node, from the current mold or another. When it is ready
-        # the old node is stopped; if it can't begin, the old node stays. The block gets true if a
-        # successor has taken over.
-        def replace(slot, reason, **how, &done)
-          stopping? ? done&.call(false) : @replacements.start(slot, reason, **how, &done)
+        # The slot's processes are to be of that generation, and the next forked from that mold, if
+        # one is given; otherwise from the present one. If a slot waits after an exit, it doesn't
+        # any longer.
+        def renew(slot, generation, reason, mold: nil)
+          slot.renew(generation, reason, mold:)
+          start_now(slot)
         end
 
-        # Ends the successor that a slot is to get: its node stays.
-        def cancel_replacement(slot, reason)
-          return unless slot.replacement
-
-          slot.successor ? slot.successor.kill(reason) : @replacements.failed(slot)
+        # Boots a successor for a node. When it is ready the node is stopped; if it can't begin, the
+        # node stays. refork: makes a mold of the node in place of a stop.
+        def replace(node, reason, refork: nil)
+          node.replace_for = reason
+          node.refork = refork
+          reconcile(node.slot)
         end
 
-        # Runs the block once the replacement that the slot has is over.
-        def when_replaced(slot, &) = @replacements.when_over(slot, &)
+        # Ends a successor from a mold that was rolled back.
+        def reject(successor, reason)
+          successor.reject(reason)
+          reconcile(successor.slot)
+        end
 
-        # Is the slot's node being replaced, or about to be?
-        def replacing?(slot) = !slot.replacement.nil?
-
-        # A slot that waits after an exit gets its node at once, from this mold if one is given.
-        def start_now(slot, mold: nil) = @boots.start_now(slot, mold:)
+        # A slot that waits after an exit gets its node at once.
+        def start_now(slot)
+          slot.not_before = nil
+          slot.interrupted = false
+          reconcile(slot)
+        end
 
         # Stops a node, and kills it at stop_timeout.
-        def terminate(node, reason) = @replacements.retire(node, reason)
+        def terminate(node, reason)
+          node.reason = reason
+          node.retire
+          @grace.give(node)
+          reconcile(node.slot)
+        end
 
         # So many slots more for a kind of work. An id is free once the last process that had it has
         # gone.
@@ -106,16 +150,20 @@ module Skep
           free = (0..).lazy.reject { |id| taken.include?(id) }
           added = free.first(count).map { |id| Slot.new(id, task) }
           @slots.concat(added).sort_by!(&:id)
-          added.each { |slot| @boots.enqueue(slot) }
+          added.each do |slot|
+            slot.renew(generation, nil)
+            slot.want
+            reconcile(slot)
+          end
         end
 
         # Removes a slot; its node is stopped for good.
         def remove(slot, reason)
           @slots.delete(slot)&.retire
+          slot.removed_for = reason
           recovery_times.forget(slot)
-          @boots.cancel(slot)
-          @replacements.failed(slot) if slot.replacement
-          slot.nodes.each { |node| terminate(node, reason) }
+          end_replacement(slot, succeeded: false)
+          reconcile(slot)
         end
 
         # Nodes take nothing new; those that are forked from here on neither (Lifecycle#quiet?).
@@ -123,7 +171,7 @@ module Skep
           node_table.nodes.each { |node| node.quiet unless node.helper? }
         end
 
-        # Nodes take new work again. Those whose work ended by quiet are started (Restarter).
+        # Nodes take new work again. Those whose work ended by quiet are started (RestartPolicy).
         def end_quiet
           node_table.nodes.each { |node| node.end_quiet unless node.helper? }
           slots.each { |slot| start_now(slot) }
@@ -134,7 +182,7 @@ module Skep
         # Asks every node to end; what is left at stop_timeout is killed.
         def stop
           finish_slots
-          @stop_barrier = StopBarrier.new(node_table.nodes, @config.tasks, events: @events)
+          @stop_barrier = StopBarrier.new(node_table.nodes, @config.tasks)
           node_table.nodes.each { |node| node.stop(all: true) unless node.helper? }
           @stop_timers = @grace.give_all(node_table) { stop_timed_out }
           check_drained
@@ -161,13 +209,6 @@ module Skep
         # Lends the helper a socket to serve at (HelperSlot#serve).
         def serve(...) = @helper&.serve(...)
 
-        # Boots the helper, if there is to be one and there is none.
-        def boot_helper
-          return if !@helper || !@started || stopping? || @helper.live? || @helper.waiting?
-
-          @boots.enqueue(@helper)
-        end
-
         # Reported by molds.
 
         def node_forked(page_index, pid, pidfd)
@@ -184,9 +225,14 @@ module Skep
 
         def fork_failed(page_index, error)
           node = node_table[page_index] or return
-          @exits.remove(node, IPC::ExitStatus.new)
-          retry_fork(node.slot, error)
+          slot = node.slot
+          left = @exits.remove(node, IPC::ExitStatus.new)
+          slot.node.place if left == :promoted
+          launch_failed(slot, error)
+          reconcile(slot)
+          use_budget
           announce_unused(node.mold)
+          check_drained if stopping?
         end
 
         def node_exited(page_index, pid, exit)
@@ -197,7 +243,7 @@ module Skep
         # The supervisor adopts its nodes. Those that it hadn't reported count as exited: such a
         # process ends when its channel closes.
         def mold_exited(mold)
-          @boots.lose(mold)
+          @budget.mold = nil if @budget.mold == mold
           node_table.of(mold).each { |node| @exits.adopt(node) }
         end
 
@@ -208,9 +254,9 @@ module Skep
 
           node.ready(OS.now)
           @ever_ready = true unless node.helper?
-          node.slot.ready
+          recovery_times.ready(node, OS.now)
           @events.publish(:node_ready, node, duration: node.boot_seconds.round(6))
-          boot_finished(node)
+          booted(node)
         end
 
         # A spare has booted.
@@ -218,9 +264,8 @@ module Skep
           return unless node.slot.spare?
 
           node.wait_as_spare(OS.now)
-          node.slot.ready
           @events.publish(:spare_ready, node, duration: node.boot_seconds.round(6))
-          boot_finished(node)
+          booted(node)
         end
 
         # A spare begins to work in the slot that it was given.
@@ -228,7 +273,8 @@ module Skep
           return unless node.stepping_in?
 
           seconds = node.stepped_in(OS.now)
-          node.boot_timer = @loop.deadline(@config.boot_timeout) { node.kill("boot_timeout") }
+          @launcher.limit_boot(node)
+          @budget.booting(node)
           @events.publish(:spare_stepped_in, node, duration: seconds.round(6))
         end
 
@@ -239,8 +285,31 @@ module Skep
           pidfd = node.give_up_pidfd
           left = @exits.remove(node, nil)
           @events.publish(:node_became_mold, node)
-          @events.announce(:node_promoted, node, pidfd:)
-          stopping? ? check_drained : @exits.follow_up(node, left)
+          node.refork.promoted(pidfd)
+          exited(node, left)
+        end
+
+        # Called by NodeExits.
+
+        # A node's process has ended, which isn't recorded yet.
+        def lost(node)
+          recovery_times.lost(node, OS.now)
+          @stop_barrier&.gone(node)
+        end
+
+        # A process has left its slot.
+        def removed(node)
+          totals.add_exited(node)
+          @stop_barrier&.gone(node)
+        end
+
+        # The exit of a node's process is recorded; left: Slot#leave.
+        def exited(node, left)
+          follow_up(node, left) unless stopping?
+          node.refork&.ended
+          announce_unused(node.mold)
+          check_drained if stopping?
+          @rollout&.look
         end
 
         private
@@ -250,9 +319,10 @@ module Skep
           @scoreboard = IPC::Scoreboard::Reader.new(@page, @layout)
           @totals = Stats::WorkTotals.new
           @recovery_times = Stats::RecoveryTimes.new
+          @restart_policy = RestartPolicy.new(@config)
+          @budget = Budget.new(@config, node_table:, slots: -> { slots }, spare: method(:spare_for))
           shared = { loop: @loop, events: @events }
           @crash_attribution = Health::CrashAttribution.new(self, scoreboard:, events: @events)
-          build_restarts(shared)
           @hung_node_killer = Health::HungNodeKiller.new(@config, scoreboard:, **shared)
           @liveness_monitor = Health::LivenessMonitor.new(@config, scoreboard:, node_table:,
                                                           **shared,
@@ -260,38 +330,216 @@ module Skep
           @cgroup_memory = Memory::CgroupMemory.new(OS::Cgroup.of, events: @events)
           @memory_monitor = Memory::MemoryMonitor.new(self, @config, cgroup_memory, **shared,
                                                       samples: scoreboard.method(:memory_sample),
-                                                      restart_policy: @restarter.policy)
-          @exits = NodeExits.new(@config, @lifecycle, **shared,
-                                 node_table:, scoreboard:, cgroup_memory:, boots:, replacements:,
-                                 restarter: @restarter, grace: @grace)
-          @messages = NodeMessages.new(self, @exits, **shared)
+                                                      restart_policy: @restart_policy)
+          build_processes(shared)
         end
 
-        def build_restarts(shared)
-          @grace = GracePeriod.new(@config, loop: @loop)
-          @boots = BootQueue.new(@config, **shared, page: @page, layout: @layout, node_table:,
-                                                    suspects: crash_attribution,
-                                                    connect: method(:connect))
-          @replacements = Replacements.new(@grace, boots: @boots, events: @events)
-          if @config.spares.positive?
-            @spares = SparePool.new(@config, boots:, replacements:, crash_attribution:)
+        def build_processes(shared)
+          @grace = GracePeriod.new(@config, loop: @loop) do |node|
+            node.overdue!
+            reconcile(node.slot)
           end
-          @restarter = Restarter.new(@config, **shared, slots:, boots: @boots, spares: @spares)
+          @exits = NodeExits.new(self, @config, @lifecycle, grace: @grace, **shared)
+          @messages = NodeMessages.new(self, @exits, **shared)
+          @launcher = Launcher.new(@config, loop: @loop, page: @page, layout: @layout, node_table:,
+                                            suspects: crash_attribution,
+                                            connect: @messages.method(:connect))
         end
-
-        def connect(node, channel) = @messages.connect(node, channel)
 
         def subscribe
           @events.subscribe { |event| pass_on(event) if @helper }
-          @events.subscribe(:launch_failed) do |event|
-            slot = event.subject
-            slot.died("boot", OS.now, @config.restart_window) unless slot.live?
-            retry_fork(event.subject, event.facts[:error])
+        end
+
+        # Now and then at all slots: a bug of skep's, too, costs a slot no more than that time. What
+        # wakes the loop up in its second half serves as well.
+        def look_at_all_in(seconds)
+          @loop.at(OS.now + seconds, early: seconds / 2) do
+            look_at_all_in(seconds)
+            all.each { |slot| reconcile(slot) }
           end
-          @events.subscribe(:node_ready) { |event| recovery_times.ready(event.subject, OS.now) }
-          @events.subscribe(:node_lost) { |event| recovery_times.lost(event.subject, OS.now) }
-          @events.subscribe(:node_removed) { |event| totals.add_exited(event.subject) }
-          @events.subscribe(:exit_recorded) { |event| exit_recorded(event.subject) }
+        end
+
+        # What reconcile does.
+
+        def launch(slot)
+          spare = spare_for(slot)
+          spare ? step_in(spare, slot) : fork_node(slot)
+        end
+
+        def launch_successor(slot)
+          reason = slot.begin_replacement
+          @budget.replacing(slot)
+          @events.publish(:node_replacing, slot, reason:)
+          fork_node(slot)
+        end
+
+        def fork_node(slot)
+          @budget.booting(@launcher.launch(slot, @budget.mold_for(slot)))
+        rescue SystemCallError, NodeTable::Full => e # no descriptor for its channel, no room
+          slot.died("boot", OS.now, @config.restart_window) unless slot.live?
+          launch_failed(slot, e.message)
+        end
+
+        def launch_failed(slot, error)
+          @events.publish(:fork_failed, slot, level: :error, error:, retry_in: FORK_RETRY)
+          return if stopping?
+
+          slot.launch_failed(error)
+          end_replacement(slot, succeeded: false)
+          slot.not_before = OS.now + FORK_RETRY unless slot.live?
+        end
+
+        # Returns the spare that is to take the slot of a node that has died, if one waits.
+        def spare_for(slot)
+          return if !slot.interrupted? || slot.trial_mold
+
+          spare_slots.filter_map(&:spare).find { |spare| spare.generation >= slot.generation }
+        end
+
+        # The slot is the spare's from here on. The suspects go first: the spare must know them
+        # before it works.
+        def step_in(spare, slot)
+          crash_attribution.inform(spare)
+          spare.channel.post("step_in", { "node" => slot.id, "task" => slot.task })
+          spare_slot = spare.slot
+          left = spare_slot.vacate(spare)
+          spare.assign(slot, OS.now)
+          slot.launch(spare)
+          refill(spare_slot, left)
+        end
+
+        # left: :kept if the spare was a successor, whose old spare is stopping.
+        def refill(spare_slot, left)
+          spare_slot.node.place if left == :promoted
+          if left == :kept
+            spare_slot.node.replace_for = nil
+            end_replacement(spare_slot, succeeded: true)
+          end
+          spare_slot.not_before = OS.now + REFILL_DELAY
+          reconcile(spare_slot)
+        end
+
+        def stop_process(slot, process)
+          return process.stop(all: true) if stopping?
+
+          process.reason = slot.removed_for || slot.replacing
+          process.refork && slot.wanted? ? process.refork.become_mold(process) : process.retire
+          @grace.give(process)
+        end
+
+        # until_then: a time, or :budget; nil: until the next fact.
+        def wait(slot, until_then)
+          until_then == :budget ? @waiting[slot] = true : @waiting.delete(slot)
+          slot.timer&.cancel
+          return unless until_then.is_a?(Float) && until_then.finite?
+
+          slot.timer = @loop.at(until_then) { reconcile(slot) }
+        end
+
+        # Slots that wait for the budget may have what they need now: those without a process first.
+        def use_budget
+          return if @waiting.empty? || !@budget.room?
+
+          @waiting.keys.partition { |slot| !slot.live? }.flatten(1).each do |slot|
+            reconcile(slot) if @waiting.key?(slot)
+          end
+        end
+
+        def end_replacement(slot, succeeded:)
+          reason = slot.end_replacement or return
+          @budget.replaced(slot)
+          slot.settle unless succeeded
+          @events.publish(succeeded ? :node_replaced : :replacement_failed, slot,
+                          level: succeeded ? :info : :error, reason:)
+          @rollout&.look # it may want no further replacement
+          use_budget
+        end
+
+        # What follows an exit.
+
+        def follow_up(node, left)
+          slot = node.slot
+          slot.node.place if left == :promoted # the slot is its alone
+          end_replacement(slot, succeeded: false) unless left == :promoted
+          after_exit(slot, node) if left == :empty && slot.wanted?
+          @rollout&.look # the next process may have to come from another mold
+          reconcile(slot)
+          use_budget
+        end
+
+        def after_exit(slot, node)
+          case (decision = @restart_policy.decide(facts_of_exit(slot, node), OS.now))
+          when :done then done(slot, node)
+          when :give_up then give_up(slot, node)
+          else postpone(slot, node, decision)
+          end
+        end
+
+        def facts_of_exit(slot, node)
+          RestartPolicy::Exited.new(deaths: slot.deaths.times, clean: slot.clean?,
+                                    exitstatus: slot.last_exit&.exitstatus,
+                                    how: how_ended(slot, node))
+        end
+
+        def how_ended(slot, node)
+          return :beside_the_work if slot.helper? || slot.spare?
+          return :refused if node.refused?
+          return :became_mold unless node.exit_status
+
+          :quiet if node.ended_by_quiet?
+        end
+
+        def postpone(slot, node, seconds)
+          deaths, how = slot.deaths.times, how_ended(slot, node)
+          slot.not_before = OS.now + seconds
+          slot.interrupted = seconds.zero? && how.nil?
+          crash_loop = @restart_policy.crash_loop?(deaths, OS.now) &&
+                       [nil, :beside_the_work].include?(how)
+          begin_crash_loop(slot, node) if crash_loop && !slot.looping?
+          return unless crash_loop || how == :refused
+
+          @events.publish(:node_waiting, node, level: :warn, retry_in: seconds.round(3),
+                                               deaths: deaths.size)
+        end
+
+        def begin_crash_loop(slot, node)
+          @events.publish(:crash_loop, node, level: :error, deaths: slot.deaths.times.size,
+                                             phase: node.kind_of_death,
+                                             duration: @config.restart_window)
+          slot.looping = true
+        end
+
+        def done(slot, node)
+          @events.publish(:node_finished, node)
+          slot.finish
+          return if slots.any? { |other| other.live? || other.waiting? }
+
+          clean = slots.all? { |other| other.last_exit.nil? || other.clean? }
+          @events.announce(:work_ended, outcome: clean ? :done : :unclean)
+        end
+
+        def give_up(slot, node)
+          begin_crash_loop(slot, node)
+          slot.finish
+          @events.announce(:work_ended, outcome: :gave_up)
+        end
+
+        # Ends a slot's crash loop once its node has worked, or waited as a spare, for
+        # restart_window.
+        def clear_crash_loop_later(node)
+          slot = node.slot
+          node.watches << @loop.at(node.ready_at + @config.restart_window) do
+            next unless node.slot == slot # it has left the spares for another slot
+
+            slot.looping = false
+            @events.publish(:crash_loop_ended, node)
+          end
+        end
+
+        def booted(node)
+          clear_crash_loop_later(node) if node.slot.looping?
+          reconcile(node.slot)
+          use_budget
         end
 
         # Passes an event on to the helper, and reports those that were lost before.
@@ -311,18 +559,8 @@ module Skep
           node_table.nodes.each { |node| node.kill("stop_timeout") }
         end
 
-        def exit_recorded(node)
-          announce_unused(node.mold)
-          check_drained if stopping?
-        end
-
         def announce_unused(mold)
           @events.announce(:mold_unused, mold) if node_table.of(mold).empty?
-        end
-
-        def boot_finished(node)
-          @replacements.ready(node) if node.slot.replacement
-          @boots.start_next
         end
 
         # There is a helper from here on, and these events are for it. The code of a new mold may
@@ -333,33 +571,31 @@ module Skep
           boot_helper
         end
 
+        # Once the swarm has started, a new helper boots.
+        def boot_helper
+          return unless @budget.open?
+
+          @helper.want
+          reconcile(@helper)
+        end
+
         # What a node that has just been forked must know.
         def admit(node)
           return node.kill("forced") if @lifecycle.killed? || node.killed?
-          return if node.helper?
 
-          node.quiet if @lifecycle.quiet?
-          node.stop if stopping?
+          node.quiet if @lifecycle.quiet? && !node.helper?
         end
 
-        def retry_fork(slot, error)
-          @events.publish(:fork_failed, slot, level: :error, error:, retry_in: FORK_RETRY)
-          return check_drained if stopping?
-
-          slot.failure = error
-          @replacements.failed(slot) if slot.replacement
-          @boots.later(slot, FORK_RETRY) unless slot.live?
-          @boots.start_next # what waits for its turn to boot
-        end
-
-        # No slot is to have a process any more.
+        # No slot is to have a process any more. The helper goes last.
         def finish_slots
-          @boots.close
-          @replacements.abandon
+          @budget.close
           all.each do |slot|
-            @boots.cancel(slot)
-            slot.finish
+            slot.end_replacement
+            slot.timer&.cancel
+            slot.finish unless slot.helper?
           end
+          @waiting.clear
+          @rollout&.look
         end
 
         # Announces that no node of a stopping swarm is left. The helper stops last.

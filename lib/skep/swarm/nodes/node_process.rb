@@ -47,6 +47,9 @@ module Skep
         attr_reader :asked_at
         attr_reader :ready_at
         attr_writer :refused # it has said that it can't begin
+        attr_reader :generation # that its slot wanted at its launch
+        attr_accessor :replace_for # a reason of its own to be replaced
+        attr_accessor :refork # the Rollout::Refork that makes a mold of it in place of a stop
         attr_accessor :end_watch
         attr_accessor :node_memory # from its readiness on
 
@@ -54,6 +57,7 @@ module Skep
           @page_index = page_index
           @slot = slot
           @mold = mold
+          @generation = slot.generation
           @asked_at = now
           @state = :booting
           @watches = []
@@ -94,6 +98,21 @@ module Skep
 
         # Is another process to work in its slot once it is gone?
         def retired? = @retired ? true : false
+
+        # It hasn't ended within stop_timeout: it is to be killed. An attempt settles that.
+        def overdue? = @overdue ? true : false
+        def overdue! = @overdue = true
+
+        # It is a successor from a mold that was rolled back: it is to be killed.
+        def rejected? = !@rejected_for.nil?
+        def reject(reason) = @rejected_for = reason
+
+        # Ends it at once, as it is overdue or rejected.
+        def force
+          kill(overdue? ? "stop_timeout" : @rejected_for)
+          @overdue = false
+          @rejected_for = nil
+        end
 
         def forked(pid, pidfd)
           @pid = pid
@@ -251,82 +270,6 @@ module Skep
         def expect_exit
           @when_killed&.call(self)
           @when_killed = nil
-        end
-      end
-
-      # The node processes that exist, by their index on the shared page.
-      #
-      #   node_table = NodeTable.new(1_024)
-      #   node = node_table.add { |page_index| NodeProcess.new(page_index, slot, mold, now) }
-      #   node_table[node.page_index]   # => node
-      #   node_table.remove(node)       # frees its index
-      #
-      # The process of a node whose mold died before it reported the fork may exist, unknown to the
-      # supervisor, until `orphan_timeout`, and write to its cells. Until then no other node gets
-      # its index, as long as there are others.
-      #
-      # There are more indices than slots: during a replacement a slot has two processes. Indices
-      # that were never used take no memory of the page.
-      class NodeTable
-        # No index is free. It is reported like a fork that the system refuses.
-        class Full < StandardError
-          def initialize = super("the page has no room for another node")
-        end
-
-        LEAST = 1_024
-        private_constant :LEAST
-
-        # Returns the capacity for a number of slots: two processes each, and room for new slots.
-        def self.slots_for(slots) = [4 * slots, LEAST].max
-
-        attr_reader :capacity
-
-        # quarantine: seconds until the index of a node is free whose fork was never reported.
-        def initialize(capacity, quarantine: 0.0)
-          @capacity = capacity
-          @quarantine = quarantine
-          @nodes = {}
-          @next = 0
-          @free = []
-          @unreported = [] # [index, since]
-        end
-
-        def nodes = @nodes.values
-        def [](page_index) = @nodes[page_index]
-        def include?(node) = @nodes[node.page_index].equal?(node)
-
-        def of(mold)
-          nodes.select { |node| node.mold == mold }
-        end
-
-        # Returns true if there are processes other than the helper.
-        def work? = @nodes.any? { |_, node| !node.helper? }
-
-        def add
-          release_unreported
-          page_index = @free.shift || unused
-          @nodes[page_index] = yield page_index
-        end
-
-        def remove(node)
-          return unless @nodes.delete(node.page_index)
-
-          node.pid ? @free << node.page_index : @unreported << [node.page_index, OS.now]
-        end
-
-        private
-
-        def release_unreported(now = OS.now)
-          while @unreported.any? && @unreported.first.last + @quarantine <= now
-            @free << @unreported.shift.first
-          end
-        end
-
-        def unused
-          return (@next += 1) - 1 if @next < @capacity
-
-          index, = @unreported.shift
-          index or raise Full
         end
       end
     end

@@ -1,69 +1,47 @@
 # frozen_string_literal: true
 
-# A slot: a place in the swarm with a number and a kind of work. It remembers the process that holds
-# it, the one that is to take over, and what became of those before.
+# A slot: a place in the swarm with a number and a kind of work. It is a record of facts, and
+# decides nothing: SlotPolicy reads it, and NodePool acts.
 #
 #   slot = Slot.new(3, 0)
-#   slot.launch(node)      # a process is being forked for it; a second one is its successor
-#   slot.state             # => :starting, one of TRANSITIONS
-#   slot.status            # => :booting, what `skep status` shows
+#   slot.want                 # it is to have a process
+#   slot.launch(node)         # a process is being forked for it; a second one is its successor
+#   slot.renew(2, "restart")  # its process is to be of generation 2
+#   slot.status               # => :booting, what `skep status` shows
 #   slot.leave(node, exit, now, within: 60.0)   # => :promoted (the successor), :empty or :kept
 #
-# Only classes of this folder change a slot's state. A slot owns no process.
+# A slot owns no process. A generation is a number that each rollout raises: a process has the one
+# that its slot wanted when it was launched.
 module Skep
   class Swarm
     module Nodes
       class Slot
-        include Runtime::StateMachine
-
-        # | state | the slot |
-        # |---|---|
-        # | empty | has no process, and none is due yet |
-        # | waiting | has none; one is queued, or due after a backoff |
-        # | starting | has a process that boots |
-        # | running | has one that works |
-        # | restarting | its process has died, how isn't known yet; the next is launched or queued |
-        # | replacing | has a process that is to be replaced, or its successor, too |
-        # | finished | is to have none any more: its work has ended, or the swarm stops |
-        # | retired | is removed |
-        TRANSITIONS = {
-          empty: { wait: :waiting, launch: :starting, finish: :finished, retire: :retired },
-          waiting: { wait: :waiting, launch: :starting, finish: :finished, retire: :retired },
-          starting: { ready: :running, replace: :replacing, exit: :empty, finish: :finished,
-                      retire: :retired },
-          running: { replace: :replacing, lose: :restarting, exit: :empty, finish: :finished,
-                     retire: :retired },
-          restarting: { launch: :restarting, ready: :restarting, successor_exit: :restarting,
-                        promote: :starting, exit: :empty, finish: :finished, retire: :retired },
-          replacing: { launch: :replacing, ready: :replacing, successor_exit: :replacing,
-                       keep: :starting, promote: :starting, exit: :empty, finish: :finished,
-                       retire: :retired },
-          finished: { ready: :finished, successor_exit: :finished, promote: :finished,
-                      exit: :finished, finish: :finished, retire: :retired },
-          retired: { ready: :retired, successor_exit: :retired, promote: :retired, exit: :retired,
-                     finish: :retired, retire: :retired }
-        }.freeze
-
         attr_reader :id
         attr_reader :task
         attr_reader :node # the process that holds it
         attr_reader :successor # the one that is to take over
-        attr_reader :replacement # while its node is to be replaced
+        attr_reader :generation # that its process is to be of
+        attr_reader :trial_mold # that its next process is forked from; nil: the present one
+        attr_reader :replacing # the reason of the replacement under way; nil: none is
+        attr_reader :failed_generation # of the last process that couldn't begin
         attr_reader :deaths
         attr_reader :last_exit
         attr_reader :last_reason
         attr_reader :last_mold # of its last process
+        attr_accessor :not_before # when its next process may begin; nil: at once
+        attr_writer :interrupted
+        attr_accessor :timer # of the next look at it
+        attr_accessor :removed_for # why it was removed
         attr_accessor :refusal # why its last process said that it can't begin
         attr_accessor :refusal_code # the exit code of a first boot that it ends
         attr_accessor :failure # what its last process, or its successor, failed with
-        attr_writer :looping
         attr_accessor :last_hang # what was found out about its last hung node
-        attr_accessor :wait_timer
+        attr_writer :looping
 
         def initialize(id, task)
           @id = id
           @task = task
-          @state = :empty
+          @generation = 0
           @deaths = RestartHistory.new
           @causes = ExitCauses.new
           @begun = 0
@@ -77,14 +55,28 @@ module Skep
         def mold = node&.mold
         def nodes = [node, successor].compact
         def live? = !node.nil?
-        def waiting? = @state == :waiting
-        # Returns true between the end of its process and the decision what follows.
-        def undecided? = @state == :empty
-        def running? = @state == :running
-        def restarting? = @state == :restarting
-        def replacing? = @state == :replacing
-        def retired? = @state == :retired
         def event_facts = { node: label, mold: mold&.number, pid: }
+
+        # Is it to have a process?
+        def wanted? = @wanted ? true : false
+        def want = @wanted = true
+
+        # It is to have none any more: its work has ended, or the swarm stops.
+        def finish = @wanted = false
+
+        # There will be no such slot: its processes are to leave for good.
+        def retire
+          finish
+          @retired = true
+        end
+
+        def retired? = @retired ? true : false
+
+        # Returns true if a process is due: now, after a backoff, or as soon as there is a mold.
+        def waiting? = wanted? && !live?
+
+        # Returns true if its process has died and the next one is due at once: a spare may be it.
+        def interrupted? = @interrupted && !live? ? true : false
 
         # What `skep status` shows: the state of its node, or waiting, or dead.
         def status
@@ -96,72 +88,77 @@ module Skep
         def restarts = [@begun - 1, 0].max
         def clean? = last_exit&.clean? && !last_reason # it ended well and on its own
 
-        def wait = change(:wait)
-        def finish = change(:finish)
-
-        # There will be no such slot: its processes are to leave for good.
-        def retire = change(:retire)
-
-        # Is it the place of a node, that still is to work?
-        def work? = !task.nil? && !retired?
-
-        # Its process is to be replaced: a successor will be launched.
-        def replace(replacement)
-          change(:replace)
-          @replacement = replacement
-        end
-
-        # The replacement is over, well or not. Returns it, or nil if there was none.
-        def end_replacement
-          over, @replacement = @replacement, nil
-          keep if @state == :replacing
-          over
-        end
-
-        # Its process has died, which isn't recorded yet, and the next one begins.
-        def lose = change(:lose)
-
-        # Runs the block once that exit is recorded.
-        def when_exit_recorded(&block)
-          (@pending ||= []) << block
-        end
-
-        def exit_recorded
-          pending, @pending = @pending, nil
-          pending&.each(&:call)
-        end
-
-        def launch(node)
-          change(:launch)
-          return @successor = node if @node
-
-          @node = node
-          count_process
-        end
-
-        # Its process, or the successor, can work.
-        def ready = change(:ready)
-
-        # A process has ended; exit is nil if it lives on as something else.
-        def leave(node, exit, now, within:)
-          return successor_exited(node, exit, now, within) if node == @successor
-
-          @causes.ended(node, exit)
-          remember(node, exit) if exit
-          died(cause(node), now, within) unless node.retired? || node.ended_by_quiet?
-          @node = nil
-          @successor ? promote : free
-        end
-
-        # kind: see RestartHistory. One that couldn't even be forked counts, as the next try waits
-        # for it.
-        def died(kind, now, within) = @deaths.add(kind, now, within:)
-
         # In a crash loop: its next process has to wait.
         def looping? = @looping ? true : false
 
         # What its work's facts take as JSON.
         def work_bytes = node ? node.work_bytes : @last_work_bytes.to_i
+
+        # Its process is to be of that generation, replaced for that reason; with a mold, forked
+        # from it.
+        def renew(generation, reason, mold: nil)
+          @generation = generation
+          @renewed_for = reason
+          @trial_mold = mold
+        end
+
+        # The process that it has stays, whatever it was to be replaced for.
+        def settle
+          return unless node
+
+          @generation = [generation, node.generation].min
+          node.replace_for = nil
+        end
+
+        def outdated? = !node.nil? && node.generation < generation
+
+        # Why its process is to be replaced; nil if it isn't.
+        def reason_to_replace = node&.replace_for || (@renewed_for if outdated?)
+
+        # A successor is launched.
+        def begin_replacement
+          @failure = nil
+          @replacing = reason_to_replace
+        end
+
+        # Returns the reason of the replacement that is over, or nil if there was none.
+        def end_replacement
+          over, @replacing = @replacing, nil
+          over
+        end
+
+        # Returns true once the successor works, and the old process has gone.
+        def replaced? = !replacing.nil? && successor.nil? && holder_ready?
+
+        def launch(process)
+          return @successor = process if node
+
+          @node = process
+          @interrupted = false
+          count_process
+        end
+
+        # Its next process couldn't even be launched.
+        def launch_failed(error)
+          @interrupted = false
+          @failure = error
+          @failed_generation = generation
+        end
+
+        # A process has ended; exit is nil if it lives on as something else.
+        def leave(process, exit, now, within:)
+          @failed_generation = process.generation unless process.ready_at
+          return successor_left(process, exit) if process == successor
+
+          @causes.ended(process, exit)
+          remember(process, exit) if exit
+          died(cause(process), now, within) unless process.retired? || process.ended_by_quiet?
+          free
+        end
+
+        # kind: see RestartHistory. One that couldn't even be forked counts, as the next try waits
+        # for it.
+        def died(kind, now, within) = @deaths.add(kind, now, within:)
 
         # One node of `skep status --json`.
         def to_plain(memory:, beat_age:, done:, unhealthy:)
@@ -174,63 +171,45 @@ module Skep
             work: { "done" => done, **(node&.work || @last_work || {}) } }
         end
 
-        def inspect = "#<#{self.class} #{label} #{state}>"
+        def inspect = "#<#{self.class} #{label} #{status}>"
 
         private
 
-        # A successor that was launched early is the slot's next process: its death counts.
-        def successor_exited(node, exit, now, within)
-          @failure ||= ended(node, exit) if exit && node.pid
-          died(cause(node), now, within) if restarting? && !node.retired?
-          lose_successor
-        end
-
-        def cause(node) = node.refused? ? "refusal" : node.kind_of_death
-
-        def ended(node, exit)
-          "the new process ended, #{exit}#{" (#{node.reason})" if node.reason}"
-        end
-
-        def lose_successor
+        def successor_left(process, exit)
+          @failure ||= ended(process, exit) if exit && process.pid
           @successor = nil
-          change(:successor_exit)
           :kept
         end
 
-        # The process that it has stays.
-        def keep
-          change(:keep)
-          ready if holder_ready?
+        def cause(process) = process.refused? ? "refusal" : process.kind_of_death
+
+        def ended(process, exit)
+          "the new process ended, #{exit}#{" (#{process.reason})" if process.reason}"
         end
 
-        # The successor holds the slot from here on.
-        def promote
+        # The successor, if there is one, holds the slot from here on.
+        def free
           @node, @successor = @successor, nil
-          change(:promote)
-          ready if holder_ready?
+          return :empty unless node
+
           count_process
           :promoted
         end
 
         # A spare that has been given the slot and hasn't answered isn't.
-        def holder_ready? = @node.ready? && !@node.stepping_in?
-
-        def free
-          change(:exit)
-          :empty
-        end
+        def holder_ready? = live? && node.ready? && !node.stepping_in?
 
         def count_process
           @begun += 1
           @causes.begun
         end
 
-        def remember(node, exit)
+        def remember(process, exit)
           @last_exit = exit
-          @last_reason = node.reason
-          @last_mold = node.mold
-          @last_work = node.work
-          @last_work_bytes = node.work_bytes
+          @last_reason = process.reason
+          @last_mold = process.mold
+          @last_work = process.work
+          @last_work_bytes = process.work_bytes
         end
 
         def hang_facts
@@ -240,77 +219,6 @@ module Skep
         def exit_facts
           last_exit && { exit_status: last_exit.exitstatus, signal: last_exit.signal,
                          reason: last_reason }
-        end
-      end
-
-      # When a slot's processes died: those that never got ready (a deploy's fault, or a database's)
-      # apart from those that died at work, and from those that refused to begin (BootError), which
-      # are no crashes.
-      #
-      #   deaths = RestartHistory.new
-      #   deaths.add("work", now, within: 60.0)
-      #   deaths.times       # => monotonic times within the window, of the kind that came last
-      #   deaths.counts      # => { "boot" => 0, "work" => 1 }, of all time; refusals don't count
-      class RestartHistory
-        attr_reader :counts
-
-        def initialize
-          @times = { "boot" => [], "work" => [], "refusal" => [] }
-          @counts = { "boot" => 0, "work" => 0 }
-          @last = "boot"
-        end
-
-        def add(kind, now, within:)
-          @last = kind
-          @counts[kind] += 1 if @counts.key?(kind)
-          times.shift while times.any? && times.first <= now - within
-          times << now
-        end
-
-        # Clears so many of the last deaths at work: their cause is known.
-        def clear_last(number) = @times["work"].pop(number)
-
-        # kind: "boot", "work" or "refusal"; the one of the last death, if it isn't given.
-        def times(kind = @last) = @times[kind] ||= []
-      end
-
-      # How often a slot got a new process, by what had ended the one before.
-      #
-      #   causes = ExitCauses.new
-      #   causes.ended(node, exit)     # no exit: its process lives on as a mold
-      #   causes.begun                 # the next one has the slot
-      #   causes.counts                # => { "signal" => 2, "restart" => 1 }
-      #
-      # A reason that skep gives (`hung`, `memory_limit`, … as in docs/reference/events.md) goes
-      # before how it ended: `signal`, `failure` (an exit status but 0), `clean`, `unknown`.
-      class ExitCauses
-        attr_reader :counts
-
-        def initialize
-          @counts = {}
-          @last = nil
-        end
-
-        def ended(node, exit)
-          @last = node.reason || (node.pid ? kind(exit) : "fork_failed")
-        end
-
-        # Nobody had the slot before the first.
-        def begun
-          @counts[@last] = @counts.fetch(@last, 0) + 1 if @last
-          @last = nil
-        end
-
-        def inspect = "#<#{self.class} #{counts}>"
-
-        private
-
-        def kind(exit)
-          return "refork" unless exit
-          return "signal" if exit.signal
-          return "unknown" unless exit.exitstatus
-
-          exit.clean? ? "clean" : "failure"
         end
       end
     end

@@ -15,8 +15,7 @@ module Skep
         PROOF_SECONDS = 1.0
         WEIGHING_SECONDS = 1.0 # until the look whether all nodes have counted their pages
         WEIGHING_LIMIT = 10.0  # of all such looks
-        NODE_FACTS = %i[node_promoted node_unfit node_exited node_died].freeze
-        private_constant :PROOF_SECONDS, :WEIGHING_SECONDS, :WEIGHING_LIMIT, :NODE_FACTS
+        private_constant :PROOF_SECONDS, :WEIGHING_SECONDS, :WEIGHING_LIMIT
 
         def initialize(node, **parts, &done)
           super("refork", **parts, &done)
@@ -24,13 +23,39 @@ module Skep
         end
 
         def start
-          follow_mold
+          follow
           @veterans = @node_pool.slots.filter_map(&:node)
           memory_monitor.measure(@veterans)
-          @node_pool.replace(@node.slot, @reason, on_retire: method(:become_mold)) do |replaced|
-            roll_back("node #{@node.label} has no successor") unless replaced
-            roll_back("node #{@node.label} ended before it was a mold") if replaced && @mold.nil?
-          end
+          @node_pool.replace(@node, @reason, refork: self)
+        end
+
+        # Called by NodePool, about the node. What becomes of it is seen to even if the refork has
+        # failed by then.
+
+        # In place of a stop.
+        def become_mold(node)
+          @channel, theirs = IPC::Channel.pair
+          @number = @mold_pool.take_number
+          node.retire_to_mold(@number, theirs)
+        rescue SystemCallError => e # no descriptor is left: the successor takes over all the same
+          node.retire
+          roll_back("there is no channel for a mold: #{e.message}")
+        end
+
+        def promoted(pidfd)
+          @mold = @mold_pool.take(@number, @node.pid, pidfd, @channel)
+          retire(@mold) if over?
+        end
+
+        def unfit(sentence) = @unfit = sentence
+
+        # The node is a node no more.
+        def ended
+          return if @mold
+
+          @channel&.close
+          why = @unfit ? "can't be a mold: #{@unfit}" : "ended before it was a mold"
+          roll_back("node #{@node.label} #{why}")
         end
 
         private
@@ -38,32 +63,10 @@ module Skep
         # The code is the same in all molds.
         def hint = nil
 
-        # In place of a stop.
-        def become_mold(node)
-          @channel, theirs = IPC::Channel.pair
-          @number = @mold_pool.take_number
-          @node_subscription = @events.subscribe(*NODE_FACTS) do |event|
-            node_fact(event.name, event.facts) if event.subject.equal?(@node)
-          end
-          node.retire_to_mold(@number, theirs)
-        rescue SystemCallError => e # no descriptor is left: the successor takes over all the same
-          node.retire
-          roll_back("there is no channel for a mold: #{e.message}")
-        end
-
-        # What becomes of the node is seen to even if the refork has failed by then.
-        def node_fact(name, facts)
-          @events.unsubscribe(@node_subscription)
-          return promoted(facts[:pidfd]) if name == :node_promoted
-
-          @channel.close
-          roll_back("node #{@node.label} can't be a mold: #{facts[:sentence]}") if
-            name == :node_unfit
-        end
-
-        def promoted(pidfd)
-          @mold = @mold_pool.take(@number, @node.pid, pidfd, @channel)
-          retire(@mold) if over?
+        # The successor couldn't begin, and the node stays.
+        def look_before_the_mold
+          kept = @node.live? && @node.replace_for.nil? && !@node.becoming_mold?
+          roll_back("node #{@node.label} has no successor") if kept
         end
 
         def judge(slot)
@@ -110,45 +113,6 @@ module Skep
         def facts(node)
           known = node.node_memory
           CanaryPolicy::Facts.new(known.uss_max, known.uss_min) if known&.measured?
-        end
-
-        # Judges the first node of a warm mold by its memory. Pure: facts in, verdict out.
-        #
-        #   canary = CanaryPolicy.new(nodes: 4)
-        #   canary.verdict(first, others)   # => nil: it is cheaper; else a sentence
-        #
-        # It compares what a node takes once all are of one mold: what is its own, and its part of
-        # the rest, shared with the mold and its siblings (the PSS of a swarm at rest). The present
-        # PSS would mislead: so far the first node shares with the mold alone.
-        class CanaryPolicy
-          NOISE = 1_048_576 # bytes
-          private_constant :NOISE
-
-          Facts = Struct.new(:rss, :uss) # bytes
-
-          def initialize(nodes:)
-            @sharers = nodes + 1
-          end
-
-          # others: of nodes that have worked as they should. Returns nil where nothing is known.
-          def verdict(first, others)
-            return if first.nil? || others.empty?
-
-            cost = cost(first)
-            before = others.sum { |each| cost(each) } / others.size
-            return unless cost > before + NOISE
-
-            "its first node takes #{mebibytes(cost)}, those before #{mebibytes(before)}"
-          end
-
-          # A node's part of the memory of all.
-          def cost(facts)
-            facts.uss + (facts.rss - facts.uss) / @sharers
-          end
-
-          private
-
-          def mebibytes(bytes) = format("%.1f MiB", bytes / 1_048_576.0)
         end
       end
     end

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+# How many processes a swarm may launch and replace at a time: what SlotPolicy is told beside the
+# facts about a slot.
+#
+#   budget = Budget.new(config, node_table:, slots: -> { … }, spare: ->(slot) { … })
+#   budget.open                # the swarm has started; close: it stops
+#   budget.mold = mold         # forks the nodes; nil: none can be forked
+#   budget.launch?(slot)       # may its process be launched: is there a spare for it, or a boot?
+#   budget.boot?(slot)         # may a process be forked for it?
+#   budget.surge?(slot)        # may it have two processes at a time?
+#   budget.replacing(slot)     # it has two now; replaced(slot): it has one again
+#
+# | what | limit |
+# |---|---|
+# | nodes that boot | boot_concurrency |
+# | slots that a restart, a reload or a refork replaces | 1 |
+# | slots whose process has a reason of its own (memory, lifetime) | 1 in 20, at least 1 |
+module Skep
+  class Swarm
+    module Nodes
+      class Budget
+        SHARE = 20
+        private_constant :SHARE
+
+        attr_accessor :mold
+
+        # spare: returns the process that waits to take this slot, or nil.
+        def initialize(config, node_table:, slots:, spare:)
+          @config = config
+          @node_table = node_table
+          @slots = slots
+          @spare = spare
+          @booting = []
+          @replacing = {}.compare_by_identity
+        end
+
+        def open = @open = true
+        def open? = @open ? true : false
+        def close = @open = false
+
+        # The mold that a slot's next process is forked from.
+        def mold_for(slot) = slot.trial_mold || mold
+
+        def launch?(slot) = @open && (!@spare.call(slot).nil? || boot?(slot))
+        def boot?(slot) = @open && mold_for(slot)&.ready? && room? ? true : false
+
+        def room?
+          @booting.select! { |node| node.state == :booting && @node_table.include?(node) }
+          @booting.size < @config.boot_concurrency
+        end
+
+        def surge?(slot)
+          return true if @replacing.key?(slot)
+
+          kind = kind(slot)
+          @replacing.count { |_, one| one == kind } < limit(kind)
+        end
+
+        def booting(node)
+          @booting << node unless node.helper?
+        end
+
+        def replacing(slot) = @replacing[slot] = kind(slot)
+        def replaced(slot) = @replacing.delete(slot)
+        def replacing? = @replacing.any?
+
+        private
+
+        def kind(slot) = slot.node.replace_for ? :own_reason : :rollout
+        def limit(kind) = kind == :rollout ? 1 : [@slots.call.size / SHARE, 1].max
+      end
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+# Launches node processes: asks a mold to fork one, with a channel and cells on the page of its own.
+#
+#   launcher = Launcher.new(config, loop:, page:, layout:, node_table:, suspects:, connect:)
+#   launcher.launch(slot, mold)   # => the NodeProcess; its fork is reported later
+#
+# Raises SystemCallError or NodeTable::Full if there is no descriptor or no room for it.
+module Skep
+  class Swarm
+    module Nodes
+      class Launcher
+        # connect: returns the IPC::Connection for a node and its channel. suspects: each new node
+        # receives its `to_plain` (Health::CrashAttribution).
+        def initialize(config, loop:, page:, layout:, node_table:, suspects:, connect:)
+          @config = config
+          @loop = loop
+          @page = page
+          @layout = layout
+          @node_table = node_table
+          @suspects = suspects
+          @connect = connect
+        end
+
+        def launch(slot, mold)
+          channel, socket = IPC::Channel.pair(descriptors: false)
+          node = prepare(slot, mold)
+          node.listens_to(@connect.call(node, channel))
+          limit_boot(node)
+          slot.launch(node)
+          mold.fork(node, socket, suspects: @suspects.to_plain)
+          node
+        rescue SystemCallError, NodeTable::Full
+          [channel, socket].compact.each(&:close)
+          raise
+        end
+
+        # If the node wasn't even forked in that time, the mold is stuck.
+        def limit_boot(node)
+          node.boot_timer = @loop.deadline(@config.boot_timeout) do
+            node.pidfd ? node.kill("boot_timeout") : node.mold.kill
+          end
+        end
+
+        private
+
+        def prepare(slot, mold)
+          @node_table.add do |page_index|
+            @layout.all(page_index).each { |cell| @page.clear(cell) }
+            NodeProcess.new(page_index, slot, mold, OS.now)
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,98 @@
+# frozen_string_literal: true
+
+# New code beside the old: a new mold loads the swarm's file as it is now.
+#
+#   Reload.new(config, read:, **parts) { |why, hint| … }.start   # nil: done; else a sentence
+#
+# What the file says of the swarm itself (nodes, timeouts) doesn't change: `reload_ignored`
+# names the options that differ. The events that its blocks subscribe to do (Molds::Mold#events).
+# Once the mold is adopted `code_adopted (plain)` is on the event bus.
+module Skep
+  class Swarm
+    module Rollout
+      class Reload < RollingUpdate
+        START_AGAIN = "stop the swarm and start it again"
+        private_constant :START_AGAIN
+
+        # read: makes a Definition::Config of what a mold has loaded.
+        def initialize(config, read:, **parts, &done)
+          super("reload", **parts, &done)
+          @config = config
+          @read = read
+        end
+
+        def start
+          follow
+          @mold = @mold_pool.start(candidate: true)
+        rescue SystemCallError => e # no process or descriptor to be had
+          roll_back("no new mold could be started: #{e.message}")
+        end
+
+        private
+
+        def mold_loaded(plain)
+          @plain = plain
+          new = @read.call(plain)
+          why = new.errors.first || unlike(new)
+          return roll_back(why) if why
+
+          warn_of(new)
+          @mold_pool.prepare(@mold)
+        end
+
+        def adopted
+          @events.announce(:code_adopted, @mold, plain: @plain)
+        end
+
+        # Both versions of the code run side by side until the next reload.
+        def hint
+          new, old = @node_pool.all.select(&:live?).partition { |slot| renewed?(slot) }
+          code = { "new" => new, "old" => old }.filter_map do |version, slots|
+            "#{names(slots)} #{slots.one? ? "runs" : "run"} the #{version} code" if slots.any?
+          end
+          "#{code.join(", ")}: correct the cause and run `skep reload` again"
+        end
+
+        # Returns why this swarm's processes can't run the new file, or nil.
+        def unlike(new)
+          if new.name != @config.name
+            return "the swarm's name is #{new.name} now: #{START_AGAIN}"
+          end
+
+          if new.tasks.size != @config.tasks.size
+            works = "#{new.tasks.size} works now, not #{@config.tasks.size}"
+            return "the file has #{works}: #{START_AGAIN}"
+          end
+          if reordered?(new)
+            return "the works are in another order now, by which the nodes know them: " \
+                   "put them back, or #{START_AGAIN}"
+          end
+
+          "the file has more threads now: #{START_AGAIN}" if new.threads > @config.threads
+        end
+
+        # Returns true for the same kinds of work in another order. Blocks all look the same.
+        def reordered?(new)
+          before, now = [@config, new].map { |config| config.tasks.map { |task| task["facts"] } }
+          before != now && before.tally == now.tally
+        end
+
+        def warn_of(new)
+          changed = new.to_h.keys.reject { |key| new.to_h[key] == @config.to_h[key] }
+          changed += changed_counts(new)
+          return if changed.empty?
+
+          error = "#{changed.join(", ")} changed: takes effect at the next start"
+          @events.publish(:reload_ignored, level: :warn, error:)
+        end
+
+        def changed_counts(new)
+          new.tasks.each_index.filter_map do |work|
+            before, now = [@config, new].map { |config| config.tasks[work]["nodes"] }
+            "nodes of work #{work} (#{before || "none"} to #{now || "none"})" if before != now
+          end
+        end
+      end
+    end
+  end
+end
