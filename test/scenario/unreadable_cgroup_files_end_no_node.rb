@@ -22,8 +22,8 @@ UNREADABLE = <<~'RUBY'
 
   # They are read twice a second, not every ten seconds.
   Skep::Swarm::Memory::CgroupMemory.class_eval do
-    remove_const(:CHECK_EVERY)
-    const_set(:CHECK_EVERY, 0.5)
+    remove_const(:EXPIRE_EVERY)
+    const_set(:EXPIRE_EVERY, 0.5)
   end
 RUBY
 
