@@ -12,13 +12,15 @@ module Simulation
     # Seconds that a stop may take beside its timeouts: for a forced end, the molds, and orphans.
     END_SECONDS = 2.0 + 1.0 + 5.0 + 1.5
     SAME_SECONDS = 0.05
-    private_constant :SETTLE, :END_SECONDS, :SAME_SECONDS
+    ROLLOUTS = %w[restart reload refork].freeze # reasons to replace all nodes, one after the other
+    private_constant :SETTLE, :END_SECONDS, :SAME_SECONDS, :ROLLOUTS
 
     def initialize(world)
       @world = world
       @kernel = world.kernel
       @restarts = RestartInvariants.new(world)
       @settled = Settled.new(world)
+      @replacing = {} # the reasons, by slot
     end
 
     # Returns true if the supervisor stops or has ended.
@@ -47,6 +49,8 @@ module Simulation
       when "supervisor_error" then @kernel.violate("supervisor_error: #{error(facts)}")
       when "node_ready" then ready(facts)
       when "node_died", "node_exited" then died(facts)
+      when "node_replacing" then replacing(*facts.values_at(:node, :reason))
+      when "node_replaced", "replacement_failed" then @replacing.delete(facts[:node])
       when "mold_died" then check_forks(facts[:pid])
       when "supervisor_late" then @kernel.frozen_at = nil
       when "node_hung" then check_hung(facts)
@@ -105,6 +109,13 @@ module Simulation
 
       @killed = true if @stopping_at
       check_stop_request(facts) if facts.values_at(:reason, "signal") == %w[stop_timeout KILL]
+    end
+
+    # A rollout replaces one slot at a time.
+    def replacing(slot, reason)
+      @replacing[slot] = reason
+      together = @replacing.select { |_, one| ROLLOUTS.include?(one) }
+      @kernel.violate("replaced at the same time: #{together}") if together.size > 1
     end
 
     # The supervisor knows each node that a mold has reported before it died.
