@@ -73,6 +73,16 @@ module Simulation
           hidden(pool, :@waiting).any?
       end
 
+      # Returns what was to be done for slots at that time, and isn't, by slot. A process that was
+      # killed needn't be stopped.
+      def undone(supervisor, time)
+        pool = supervisor.node_pool
+        actions = pool.all.to_h do |slot|
+          [slot.id, Swarm::Nodes::SlotPolicy.next(slot, time, pool.budget)]
+        end
+        actions.reject { |_, (action, process)| action == :wait || (action == :stop && process.killed?) }
+      end
+
       # Returns records that must be empty in an idle swarm, by name.
       def records(supervisor)
         pool = supervisor.node_pool

@@ -60,7 +60,10 @@ module Simulation
 
     def each_turn
       check_overdue
-      check_pairs if Adapter.started?(@world.supervisor)
+      return unless Adapter.started?(@world.supervisor)
+
+      check_pairs
+      check_undone
     end
 
     # Returns true if all has settled, or violates an invariant if that takes too long.
@@ -170,6 +173,12 @@ module Simulation
       return if @kernel.processes[facts[:pid]].running?
 
       @kernel.violate("node #{facts[:node]} is dead and is considered unkillable")
+    end
+
+    # Nothing that was to be done for a slot is left to the next look at all slots.
+    def check_undone
+      undone = Adapter.undone(@world.supervisor, @kernel.now - SAME_SECONDS)
+      @kernel.violate("not done for a slot: #{undone}") if undone.any?
     end
 
     # Two processes work for a slot only while one is the other's successor.

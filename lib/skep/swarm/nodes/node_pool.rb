@@ -141,6 +141,7 @@ module Skep
           node.retire
           @grace.give(node)
           reconcile(node.slot)
+          use_budget # it may have been booting
         end
 
         # So many slots more for a kind of work. An id is free once the last process that had it has
@@ -425,6 +426,7 @@ module Skep
           process.reason = slot.removed_for || slot.replacing
           process.refork && slot.wanted? ? process.refork.become_mold(process) : process.retire
           @grace.give(process)
+          use_budget # it may have been booting
         end
 
         # until_then: a time, or :budget; nil: until the next fact.
