@@ -80,9 +80,9 @@ module Simulation
         actions = pool.all.to_h do |slot|
           [slot.id, Swarm::Nodes::SlotPolicy.next(slot, time, pool.budget)]
         end
-        actions.reject { |_, (action, process)|
-  action == :wait || (action == :stop && process.killed?)
-}
+        actions.reject do |_, (action, process)|
+          action == :wait || (action == :stop && process.killed?)
+        end
       end
 
       # Returns records that must be empty in an idle swarm, by name.
