@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The supervisor process of a swarm. It keeps molds and nodes running, does what signals ask for
-# (supervisor/process_setup.rb), and returns an exit code (supervisor/lifecycle.rb).
+# (supervisor/signal_handler.rb), and returns an exit code (supervisor/lifecycle.rb).
 #
 #   launcher = Molds::MoldLauncher::Exec.new("swarm.rb")
 #   supervisor = Supervisor.new(launcher, observers: [Log::EventLog.new])

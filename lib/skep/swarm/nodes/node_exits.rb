@@ -47,8 +47,8 @@ module Skep
           node.end_watch = watch
         end
 
-        # A node that the mold hadn't reported yet is lost: the end of its channel ends it, and what
-        # it has said isn't heard.
+        # A node whose fork the mold hadn't reported counts as exited: the end of its channel ends
+        # it, and what it has said isn't heard.
         def adopt(node)
           return lose(node) unless node.pidfd
           return await_report(node) unless node.pidfd.watchable? || node.channel.open?

@@ -96,14 +96,15 @@ module Skep
         # Before or after it was ready.
         def kind_of_death = @ready_at ? "work" : "boot"
 
-        # Is another process to work in its slot once it is gone?
+        # Was it stopped for its successor or with its slot? Then its exit isn't counted as a death.
         def retired? = @retired ? true : false
 
-        # It hasn't ended within stop_timeout: it is to be killed. An attempt settles that.
+        # It hasn't ended within stop_timeout: it is to be killed. `force` clears that.
         def overdue? = @overdue ? true : false
         def overdue! = @overdue = true
 
-        # It is a successor from a mold that was rolled back: it is to be killed.
+        # It is a successor from a mold that was rolled back: it is to be killed, unless its slot
+        # wants none. `force` clears that.
         def rejected? = !@rejected_for.nil?
         def reject(reason) = @rejected_for = reason
 

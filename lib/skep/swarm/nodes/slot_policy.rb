@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Decides what is to be done for a slot: all that the supervisor does to nodes follows from these
-# tables. Pure: takes a slot's facts, a time and a budget, returns an action.
+# Decides what is to be done for a slot: when a process is launched for it, and when one makes way.
+# Pure: takes a slot's facts, a time and a budget, returns an action. A stop of the whole swarm
+# (NodePool#stop) and kills of single processes (hung, boot_timeout) don't wait for it.
 #
 #   SlotPolicy.next(slot, OS.now, budget)
 #   # => :launch                a process for an empty slot
@@ -31,7 +32,8 @@ module Skep
           ending:      { none: :wait, one: :wait, new: :wait }
         }.freeze
 
-        # A slot with a process and its successor, by what the successor does.
+        # A slot that wants a process and has one with a successor, by what the successor does. Of
+        # a slot that wants none, both are stopped, a rejected successor too.
         WITH_SUCCESSOR = {
           #              booting       ready         ending        rejected
           in_use:      { booting: :wait, ready: :stop, ending: :wait, rejected: :kill },
