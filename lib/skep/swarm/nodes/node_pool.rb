@@ -16,6 +16,7 @@
 # Each of these, and each report of a mold (node_forked, fork_failed, node_exited) and of a node
 # (node_ready, …), only writes facts into slots and processes, and calls `reconcile(slot)`: it asks
 # SlotPolicy what is to be done for the slot, and does it, until there is nothing left to do now.
+# Only `stop`, `kill_all` and `terminate` act on processes themselves, before the policy is asked.
 #
 # The pool publishes the events that users see, and announces: work_ended (outcome), nodes_killed,
 # mold_unused, pool_drained, node_warm, node_lost, status_asked. It never waits: everything comes
