@@ -49,6 +49,19 @@ class ReforkTest < Skep::TestCase
     assert_equal [:rolled_back, [:retire, 1, true]], [@refork.state, asked.last]
   end
 
+  test "the canary's slot gets a node of the old mold at once if canary and mold die" do
+    become_mold
+    @parts.node_pool.became_mold(@node)
+    events.publish(:mold_ready, mold = @refork.mold)
+    @parts.ended(@parts.replace_one, signal: "KILL")
+    mold.alive = false
+    @parts.node_pool.mold_exited(mold)
+    events.publish(:mold_exited, mold, exit_status: Skep::Swarm::IPC::ExitStatus.new(nil, "KILL"))
+    assert_equal :rolled_back, @refork.state
+    assert_equal [@parts.old], @parts.booting.map(&:mold).uniq
+    assert_empty @parts.slots.reject(&:live?)
+  end
+
   test "rolls back, and the node stays, if it gets no successor" do
     @parts.ended(@parts.booting.first, 1)
     assert_equal [["node 0 has no successor"], :ready], [@ended, @node.state]

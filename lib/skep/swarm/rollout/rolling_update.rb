@@ -206,6 +206,7 @@ module Skep
             @node_pool.reject(slot.successor, @reason) if slot.successor&.mold == @mold
             @node_pool.replace(slot.node, @reason) if slot.node&.mold == @mold
           end
+          @node_pool.reconcile(@canary) if @canary # its next process has a mold again
         end
 
         def stillborn(why)
