@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
-# Counts the files that run in eight operations of a swarm, over all of its processes: four of
-# lib/skep/swarm (SwarmJourneys) and four of lib/skep/kafka (KafkaJourneys).
+# Counts the files, and the classes of objects, that run in eight operations of a swarm, over all of
+# its processes: four of lib/skep/swarm (SwarmJourneys) and four of lib/skep/kafka (KafkaJourneys).
 #
 #   ruby test/journeys/journeys.rb [LIB [swarm|kafka]]   # LIB: another checkout's lib, to compare
 #
 # A file runs when one of its methods is called (TracePoint, trace.rb); methods written in C don't
-# count. Each operation has a beginning and an end on the monotonic clock. It is repeated several
-# times, and a file counts if it runs in any of these repetitions.
+# count. A class or module whose own methods are called counts as an object, too. Each operation has
+# a beginning and an end on the monotonic clock. It is repeated several times, and a file counts if
+# it runs in any of these repetitions.
 #
 # The same rule for every checkout excludes background work from the Kafka operations. Before each
 # operation the swarm is traced for 3 s while no message arrives: longer than the operation usually
@@ -33,15 +34,15 @@ class Journeys
     operations.each do |name, operation|
       runs = Array.new(TIMES) { trace(operation) }
       calls, idle = runs.transpose.map { |each_run| each_run.reduce(:|) }
-      report(name, files(calls), files(calls - idle))
+      report(name, files(calls), files(calls - idle), objects(calls - idle))
     end
   end
 
   private
 
-  def report(name, entered, counted)
+  def report(name, entered, counted, objects)
     all = " (#{entered.size} with idle methods)" if idle_window?
-    puts format("%3d files  %s%s", counted.size, name, all)
+    puts format("%3d files %3d objects  %s%s", counted.size, objects.size, name, all)
     return unless ENV["VERBOSE"]
 
     puts counted.map { |file| "           #{file}" }
@@ -49,6 +50,7 @@ class Journeys
   end
 
   def files(calls) = calls.map(&:first).uniq.sort
+  def objects(calls) = calls.map(&:last).uniq
 
   # Runs an operation in a new swarm. Returns the calls between its beginning and its end, and those
   # of its idle window.
@@ -80,12 +82,12 @@ class Journeys
 
   def run_file(name) = skep("run", "#{@folder}/#{name}.rb", "--log-format", "json")
 
-  # Returns [file, method] of each method of the part that was called between these times.
+  # Returns [file, method, class] of each method of the part that was called between these times.
   def calls(from, to)
     Dir["#{@folder}/trace/*"].flat_map { |file| File.readlines(file, chomp: true) }
-                             .map { |line| line.split(" ", 3) }
+                             .map { |line| line.split(" ", 4) }
                              .select { |at, path| path.match?(part) && at.to_f.between?(from, to) }
-                             .map { |_, path, method| [path, method] }.uniq
+                             .map { |_, *call| call }.uniq
   end
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)

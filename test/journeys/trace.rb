@@ -1,29 +1,38 @@
 # frozen_string_literal: true
 
 # Preloaded into a swarm's processes (ruby -r). Records the calls of skep's methods in a file for
-# each process: a line "seconds path method" whenever another method than before is called.
+# each process: a line "seconds path method class" whenever another method than before is called.
 module JourneyTrace
   FOLDER = ENV.fetch("SKEP_JOURNEY")
   LIB = "#{ENV.fetch("SKEP_JOURNEY_LIB")}/skep/"
-  private_constant :FOLDER, :LIB
+  # The object may be of a class that defines its own `name` or `class`.
+  MODULE_NAME = Module.instance_method(:name)
+  CLASS = Kernel.instance_method(:class)
+  private_constant :FOLDER, :LIB, :MODULE_NAME, :CLASS
 
   class << self
     def start
       @pid = nil
       TracePoint.new(:call) do |point|
-        note(point.path, point.method_id) if point.path.start_with?(LIB)
+        note(point.path, point.method_id, point.self) if point.path.start_with?(LIB)
       end.enable
     end
 
     private
 
     # Threads of a process share the file. A race between them may add a superfluous line.
-    def note(path, method)
+    def note(path, method, object)
       return if method == @method && path.equal?(@path) && @pid == $$
 
       @path, @method = path, method
       now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      out.syswrite("#{now} #{path[LIB.size..]} #{method}\n")
+      out.syswrite("#{now} #{path[LIB.size..]} #{method} #{name(object)}\n")
+    end
+
+    # Returns the name of the object's class, or its own if it is a class or a module.
+    def name(object)
+      owner = Module === object ? object : CLASS.bind_call(object)
+      MODULE_NAME.bind_call(owner)
     end
 
     def out
