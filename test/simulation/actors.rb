@@ -46,8 +46,18 @@ module Simulation
       end
     end
 
+    # Returns true if it was sent; :lost or :late if the schedule keeps it from the supervisor, and
+    # false if there is nobody to send it to.
     def post(type, facts = {}, **how)
-      process.running? && !@channel.closed? && @channel.post(type, facts, **how)
+      return false unless process.running? && !@channel.closed?
+
+      loss = @world.loss(is_a?(Mold) ? :mold : :node)
+      hold_messages(loss) if loss.is_a?(Float)
+      return :lost if loss == :lost
+      return @held_back.push([type, facts, how]) && :late if @held_back
+
+      @channel.post(type, facts, **how) if loss == :doubled
+      @channel.post(type, facts, **how)
     end
 
     # Sends bytes that are no message.
@@ -62,6 +72,17 @@ module Simulation
     def close_channel = @channel.close
 
     private
+
+    # Messages stay in order: those that come meanwhile wait, too.
+    def hold_messages(seconds)
+      return if @held_back
+
+      @held_back = []
+      later(seconds) do
+        messages, @held_back = @held_back, nil
+        messages.each { |type, facts, how| post(type, facts, **how) }
+      end
+    end
 
     def listen_to(socket)
       @socket = socket
@@ -279,6 +300,7 @@ module Simulation
 
     def ready? = %i[working spare].include?(@state)
     def channel_closed? = @channel_closed
+    def left? = @state == :stopping
     def asked_to_stop? = @stopping || @state == :stopping
     def healthy? = ready? && awake? && !@channel_closed
     def stop_in(seconds) = @stop = seconds

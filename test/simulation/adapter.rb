@@ -39,6 +39,32 @@ module Simulation
       # The supervisor.
 
       def supervisor(...) = Swarm::Supervisor.new(...)
+
+      # Lets World#call_back run what the supervisor's guard calls.
+      def call_back_by(world)
+        world.supervisor.events.define_singleton_method(:guard) do |action, **how, &block|
+          super(action, **how) { world.call_back(action, &block) }
+        end
+      end
+
+      # Returns how many errors the guard has kept from the supervisor.
+      def errors(supervisor)
+        hidden(supervisor.events, :@error_guard).count
+      end
+
+      # Returns true while it reports an error.
+      def reports?(supervisor) = hidden(supervisor.events, :@error_guard, :@publishing)
+
+      # Returns the kind of callback of a guard's action.
+      def kind(action)
+        case action
+        when "timer", "descriptor" then action
+        when /\Asignal / then "signal"
+        when /\Aobserver / then "observer"
+        else "message"
+        end
+      end
+
       def observer = Swarm::Supervisor::Observer
       def signal_handler(supervisor) = Swarm::Supervisor::SignalHandler.new(supervisor)
       def resources(supervisor) = supervisor.instance_variable_get(:@resources)

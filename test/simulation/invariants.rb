@@ -37,6 +37,7 @@ module Simulation
     end
 
     def calm = @calm_at = @kernel.now
+    def end_waits = @restarts.end_waits
     def clear_deaths = @restarts.clear_deaths
     def forked(node) = @restarts.forked(node)
 
@@ -46,7 +47,7 @@ module Simulation
       when "swarm_stopping" then @stopping_at ||= @kernel.now
       when "swarm_forced" then @reported_forced = true
       when "crash_loop" then @crash_loop = true
-      when "supervisor_error" then @kernel.violate("supervisor_error: #{error(facts)}")
+      when "supervisor_error" then check_error(facts)
       when "node_ready" then ready(facts)
       when "node_died", "node_exited" then died(facts)
       when "node_replacing" then replacing(*facts.values_at(:node, :reason))
@@ -85,6 +86,7 @@ module Simulation
       none("open descriptors", @kernel.open.keys)
       check_force
       check_code(@world.code)
+      check_thrown
     end
 
     private
@@ -95,6 +97,20 @@ module Simulation
     def options = @world.options
     def none(what, left) = left.any? && @kernel.violate("#{what}: #{left.inspect}")
     def actor(facts) = @kernel.processes[facts[:pid]].actor
+
+    # Errors that the schedule plants are reported, each once; there are no others.
+    def check_error(facts)
+      return if facts[:error].end_with?("thrown by the simulation")
+
+      @kernel.violate("supervisor_error: #{error(facts)}")
+    end
+
+    def check_thrown
+      counted = Adapter.errors(@world.supervisor)
+      return if @world.thrown == counted
+
+      @kernel.violate("#{@world.thrown} errors were thrown, #{counted} reported")
+    end
 
     def error(facts)
       lines = facts[:backtrace].to_a.grep(/skep/).first(2)
@@ -125,11 +141,12 @@ module Simulation
     def check_forks(mold)
       return unless Adapter.started?(@world.supervisor)
       return if @world.schedule.events.any? { |_, kind| kind == :no_descriptors }
+      return if @world.thrown.positive? # a message may have been dropped by an error
 
       known = Adapter.nodes(@world.supervisor).map(&:pid)
       none("forked and unknown", @kernel.processes.each_value.select do |process|
         node = process.actor
-        process.announced && process.running? && !process.dying? && node.is_a?(Node) &&
+        process.announced == true && process.running? && !process.dying? && node.is_a?(Node) &&
           node.mold.process.pid == mold && !node.mold.sent_garbage? && !known.include?(process.pid)
       end)
     end
@@ -137,8 +154,9 @@ module Simulation
     # The exit status comes from the mold's report, even if that is the mold's last message.
     # Messages after an invalid frame are lost.
     def check_status(process, reported)
-      return if reported == process.status.to_a || (reported.none? && !process.reported)
+      return if reported == process.status.to_a || (reported.none? && process.reported != true)
       return if reported.none? && process.actor.is_a?(Node) && process.actor.mold.sent_garbage?
+      return if reported.none? && @world.thrown.positive?
 
       @kernel.violate("process #{process.pid} ended by #{process.status.to_a}, not #{reported}")
     end
@@ -146,7 +164,8 @@ module Simulation
     # A working node is never considered hung, whatever was paused. The supervisor can't detect a
     # pause of all processes while it sleeps, nor that a node with a closed channel exits.
     def check_hung(facts)
-      return if actor(facts).ever_silent? || actor(facts).channel_closed? || frozen_lately?
+      node = actor(facts)
+      return if node.ever_silent? || node.channel_closed? || node.left? || frozen_lately?
 
       @kernel.violate("node #{facts[:node]} works and is considered hung")
     end
@@ -225,7 +244,7 @@ module Simulation
     def check_code(code)
       why = case code
             when 0 then "it was forced" if @reported_forced
-            when 1, 75, 78 then "a node was ready" if @ever_ready && @kernel.pause_seconds.zero?
+            when 1, 75, 78 then "a node was ready" if should_run?
             when 2 then "nothing was forced or killed" unless forced?
             when 4 then "there was no crash loop" unless @crash_loop || may_end?
             else "that isn't one"
@@ -233,6 +252,9 @@ module Simulation
       why ||= "no signal asked it to stop" if code&.zero? && !@stop_at && !may_end?
       @kernel.violate("exit code #{code.inspect}, but #{why}") if why
     end
+
+    # Returns true if a node was ready, and no storm of errors ended the swarm.
+    def should_run? = @ever_ready && @kernel.pause_seconds.zero? && @world.thrown <= 10
 
     # Nodes of a stuck mold may exit just before stop_timeout, or be killed then.
     def forced?

@@ -25,12 +25,15 @@ module Simulation
       @waiting = {} # by slot: whether its wait may have been ended
     end
 
+    # A slot that waits may be started at once.
+    def end_waits = @waiting.transform_values! { true }
+
     # Crashes with a known cause no longer count.
     def clear_deaths = @deaths = Hash.new { |_, _| [] }
 
     def recorded(name, facts)
       id = facts[:node]
-      @waiting.transform_values! { true } if ENDS_WAITS.include?(name)
+      end_waits if ENDS_WAITS.include?(name)
       @waiting[id] = false if name == "node_waiting"
       case name
       when "node_died", "node_exited" then died(id, facts)

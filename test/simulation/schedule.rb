@@ -7,6 +7,22 @@
 #   schedule.options    # => { "nodes" => 2, … }
 #   schedule.events     # => [[3.25, :die, 0, "SEGV"], …], by time
 module Simulation
+  # What happens to events that the supervisor relies on:
+  #
+  # | kind | what |
+  # |---|---|
+  # | errors | a callback of the supervisor raises after it has run |
+  # | dropped | a callback raises before it has run: what it was for is lost |
+  # | lost, late, doubled | a message of a mold or a node |
+  #
+  #   Losses.wanted   # => [:errors, …]; SIMULATION_LOSSES=lost,dropped chooses others
+  module Losses
+    # Not `dropped`: a timer that is lost is set by nobody again.
+    USUAL = %w[errors lost late doubled].freeze
+
+    def self.wanted = ENV.fetch("SIMULATION_LOSSES", USUAL.join(",")).split(",").map(&:to_sym)
+  end
+
   Schedule = Struct.new(:seed, :options, :events, :seconds) do
     def without(index) = dup.tap { |less| less.events = events[0...index] + events[index + 1..] }
     def with_option(name, value) = dup.tap { |other| other.options = { **options, name => value } }
@@ -40,9 +56,18 @@ module Simulation
                usr1: 1, chld: 1 }.freeze
     ENDS = { term: 3, int: 1, force: 1, twice: 1 }.freeze
     KINDS = { node: 10, window: 5, mold: 3, order: 5, pause: 2 }.freeze
-    private_constant :SIGNALS, :NODE_EVENTS, :WINDOWS, :MOLD_EVENTS, :ORDERS, :ENDS, :KINDS
+    # Faults that no event and no message survives for certain (Losses).
+    LOSSES = { errors: 3, dropped: 3, lost: 1, late: 1, doubled: 1 }.freeze
+    # What the supervisor's guard calls, and the weight of an error in it.
+    LOSSES_SEED = 1 << 40
+    STORM = 30
+    CALLBACKS = { "timer" => 4, "descriptor" => 4, "message" => 4, "signal" => 1,
+                  "observer" => 1 }.freeze
+    private_constant :SIGNALS, :NODE_EVENTS, :WINDOWS, :MOLD_EVENTS, :ORDERS, :ENDS, :KINDS,
+                     :LOSSES, :LOSSES_SEED, :STORM, :CALLBACKS
 
-    def of(seed)
+    # losses: which of LOSSES may occur. They don't change the other events of a seed.
+    def of(seed, losses: Losses.wanted)
       random = Random.new(seed)
       options = options(random)
       seconds = 1 + (random.rand**2 * 25)
@@ -52,10 +77,30 @@ module Simulation
       end
       last = events.last.first
       events << [instant(random, seconds, last), :end, draw(random, ENDS)] if chance(random, 3)
+      losses -= %i[lost] if options["spares"].positive? # one that isn't heard would wait forever
+      events += losses(Random.new(seed + LOSSES_SEED), seconds, events, LOSSES.slice(*losses))
       new(seed, options, events.sort_by.with_index { |event, index| [event.first, index] }, seconds)
     end
 
     private
+
+    # Returns up to three of the losses; each right before another event, or at any time.
+    def losses(random, seconds, events, weights)
+      return [] if weights.empty?
+
+      Array.new(random.rand(4)) do
+        near = events.sample(random:).first
+        time = chance(random, 2) ? instant(random, seconds, near) : instant(random, seconds)
+        kind = draw(random, weights)
+        detail = %i[errors dropped].include?(kind) ? error(random) : %i[mold node].sample(random:)
+        [time, kind, (0.2 + (random.rand**2 * 4)).round(2), *detail]
+      end
+    end
+
+    # Returns in what callback, and how many times.
+    def error(random)
+      [draw(random, CALLBACKS), chance(random, 30) ? STORM : 1 + random.rand(2)]
+    end
 
     def draw(random, weights)
       at = random.rand(weights.each_value.sum)

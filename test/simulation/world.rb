@@ -27,7 +27,13 @@ module Simulation
     }.freeze
     private_constant :LOOK, :MESSAGES
 
+    # An error that the simulation plants in a callback of the supervisor.
+    class Thrown < StandardError
+      def initialize = super("thrown by the simulation")
+    end
+
     attr_reader :kernel, :schedule, :log, :code, :nodes, :failures
+    attr_reader :thrown # how many errors were planted
     attr_accessor :setup, :mold
 
     def initialize(schedule)
@@ -37,6 +43,8 @@ module Simulation
       @nodes = {}.compare_by_identity
       @counts = Hash.new(0)
       @log = []
+      @thrown = 0
+      @loss_dice = dice(3)
       @invariants = Invariants.new(self)
       @kernel.turn_over = method(:turn_over)
       @kernel.awake = method(:beat)
@@ -132,6 +140,30 @@ module Simulation
       window[2]
     end
 
+    # Runs a callback of the supervisor; raises after it, or in place of it, while a window has some
+    # errors left for this kind.
+    def call_back(action)
+      window = windows(:errors, :dropped).find do |one|
+        one.last.positive? && one[2] == Adapter.kind(action)
+      end
+      # An error at the report of another one is printed only.
+      return yield unless window && supervisor.nodes_requested? && !Adapter.reports?(supervisor)
+
+      window[-1] -= 1
+      @thrown += 1
+      yield if window.first == :errors
+      raise Thrown
+    end
+
+    # Returns what happens to a message of a mold or a node: :lost, :doubled, seconds by which it is
+    # late, or nil.
+    def loss(sender)
+      kind, = windows(:lost, :late, :doubled).find { |one| one[2] == sender }
+      return if kind.nil? || @loss_dice.rand(2).zero?
+
+      kind == :late ? @loss_dice.rand * 3 : kind
+    end
+
     def forked(node)
       @nodes[node] = true
       @invariants.forked(node)
@@ -175,6 +207,7 @@ module Simulation
       recorder = Recorder.new(self)
       @supervisor = Adapter.supervisor(Launcher.new(self), observers: [recorder],
                                                            process_setup: SetupOf.new(self))
+      Adapter.call_back_by(self)
       @supervisor.run
     end
 
@@ -195,10 +228,10 @@ module Simulation
       @invariants.each_turn
     end
 
-    def windows(kind)
+    def windows(*kinds)
       return [] if @windows.empty?
 
-      @windows.select { |one, until_then| one == kind && until_then > @kernel.now }
+      @windows.select { |one, until_then| kinds.include?(one) && until_then > @kernel.now }
     end
 
     # Ends the faults; existing damage remains.
@@ -225,7 +258,9 @@ module Simulation
     def apply(kind, *details)
       case kind
       when :signal then @invariants.signalled(*details) || setup&.signal(*details)
-      when :command then Adapter.started?(@supervisor) && setup&.command(*details)
+      when :command
+        @invariants.end_waits if details.first == :resume
+        Adapter.started?(@supervisor) && setup&.command(*details)
       when :end then order_end(*details)
       when :pause then @kernel.pause(details[0], all: details[1])
       when :no_descriptors, :no_buffers then lack(kind, *details)
@@ -313,7 +348,8 @@ module Simulation
   end
 
   Schedule::WINDOW_KINDS = %i[boot_fault slow refuse_forks late_reports no_reports double_reports
-                             mold_fault no_molds twice unfit new_file].freeze
+                             mold_fault no_molds twice unfit new_file errors dropped lost
+                             late doubled].freeze
 
   # Stands in for the classes of Molds::MoldLauncher.
   class Launcher
