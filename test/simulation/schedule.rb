@@ -77,7 +77,6 @@ module Simulation
       end
       last = events.last.first
       events << [instant(random, seconds, last), :end, draw(random, ENDS)] if chance(random, 3)
-      losses -= %i[lost] if options["spares"].positive? # one that isn't heard would wait forever
       events += losses(Random.new(seed + LOSSES_SEED), seconds, events, LOSSES.slice(*losses))
       new(seed, options, events.sort_by.with_index { |event, index| [event.first, index] }, seconds)
     end

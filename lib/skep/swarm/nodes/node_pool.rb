@@ -406,6 +406,7 @@ module Skep
           spare_slot = spare.slot
           left = spare_slot.vacate(spare)
           spare.assign(slot, OS.now)
+          @launcher.limit_boot(spare)
           slot.launch(spare)
           refill(spare_slot, left)
         end
