@@ -28,7 +28,7 @@ module Skep
 
       # Returns why no server can run here, or nil.
       def self.refusal
-        return if OS::ProcessTree::Prctl.supported? && OS::Pidfd.native?
+        return if OS.native? && OS::Pidfd.native?
 
         "kills only what it is sure of, which takes Linux 5.4 and skep's C part, which in a " \
           "checkout `bundle exec rake compile` builds"

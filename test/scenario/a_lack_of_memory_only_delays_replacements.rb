@@ -15,8 +15,8 @@ def all_ready(swarm, dead)
   pids
 end
 
-# Waits until the mold has forked a process ahead. One that it forked under the limit may hang: it is
-# killed after ten seconds, and no other is forked ahead until a node is needed. Returns the pids.
+# Waits until the mold has forked a process ahead. One that it forked under the limit may hang: it
+# is killed after ten seconds, and no other is forked ahead until a node is needed. Returns pids.
 def one_ahead(swarm, mold, nodes)
   stuck = lambda do
     names = swarm.events.map { |event| event["event"] }

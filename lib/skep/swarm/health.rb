@@ -3,8 +3,9 @@
 # Detects nodes that hang or report that they are unhealthy, and finds what crashes nodes.
 #
 # LivenessMonitor reads the scoreboard. LivenessPolicy and UnhealthyPolicy decide whether a node has
-# failed; PauseCompensation corrects the times after a pause of the supervisor. HungNodeKiller reports what a failed node was doing and ends it. CrashAttribution records
-# which items were in flight when nodes crashed.
+# failed; PauseCompensation corrects the times after a pause of the supervisor. HungNodeKiller
+# reports what a failed node was doing and ends it. CrashAttribution records which items were in
+# flight when nodes crashed.
 module Skep
   class Swarm
     module Health

@@ -3,8 +3,8 @@
 # What the processes of a swarm share: channels and their messages, the scoreboard, crash suspects.
 #
 # Channel carries frames and descriptors; Connection serves one from an event loop. Messages is the
-# table of all messages, PlainData what may be in them, Arguments checks what users pass. Scoreboard is the page in shared memory.
-# CrashSuspects counts what was in flight when nodes crashed.
+# table of all messages, PlainData what may be in them, Arguments checks what users pass. Scoreboard
+# is the page in shared memory. CrashSuspects counts what was in flight when nodes crashed.
 module Skep
   class Swarm
     module IPC

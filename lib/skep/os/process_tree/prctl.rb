@@ -5,7 +5,6 @@
 #   prctl = Skep::OS::ProcessTree::Prctl
 #   prctl.subreaper!                    # orphaned descendants become our children, not pid 1's
 #   prctl.parent_death_signal = :TERM   # the kernel sends it when the thread that forked us ends
-#   prctl.supported?
 module Skep
   module OS
     module ProcessTree
