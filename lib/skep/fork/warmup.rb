@@ -45,6 +45,7 @@ module Skep
         @reshare = reshare
       end
 
+      # Runs the steps that this Ruby and system have, in order; returns a Report.
       def run
         started = OS.now
         bytes_before = bytes
