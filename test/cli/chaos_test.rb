@@ -44,7 +44,7 @@ class ChaosTest < Skep::TestCase
   end
 
   test "a killed node is recovered once the next node of its slot is ready" do
-    fault = Fault.new(:kill, "SIGKILL", node: 1, pid: 10, at: 5.0)
+    fault = Fault.new(kind: :kill, what: "SIGKILL", slot: 1, pid: 10, at: 5.0)
     [{ "event" => "node_ready", "node" => 2, "pid" => 11, "mono" => 6.0 },
      { "event" => "node_died", "node" => 1, "pid" => 10, "signal" => "KILL", "mono" => 5.1 }]
       .each { |event| fault.observe(event) }
@@ -55,7 +55,7 @@ class ChaosTest < Skep::TestCase
   end
 
   test "a killed node that still had its mold's title is recovered by the next node of its slot" do
-    fault = Fault.new(:mold, "SIGKILL to the mold", pid: 10, at: 5.0)
+    fault = Fault.new(kind: :mold, what: "SIGKILL", slot: "mold", pid: 10, at: 5.0)
     [{ "event" => "node_died", "node" => 1, "pid" => 10, "signal" => "KILL", "mono" => 5.1 },
      { "event" => "node_ready", "node" => 2, "pid" => 11, "mono" => 5.2 }]
       .each { |event| fault.observe(event) }
@@ -70,7 +70,7 @@ class ChaosTest < Skep::TestCase
     died = { "event" => "node_died", "node" => 1, "pid" => 10, "signal" => "KILL", "mono" => 6.0 }
     other = { "event" => "node_ready", "node" => 1, "pid" => 11, "mono" => 5.1 }
     [[other, waits, died], [other, died, waits]].each do |events|
-      fault = Fault.new(:kill, "SIGKILL", node: "spare 0", pid: 10, at: 5.0)
+      fault = Fault.new(kind: :kill, what: "SIGKILL", slot: "spare 0", pid: 10, at: 5.0)
       assert_equal "SIGKILL to spare 0 (pid 10)", fault.to_s
       events.each do |event|
         assert_predicate fault, :pending?
@@ -80,28 +80,9 @@ class ChaosTest < Skep::TestCase
     end
   end
 
-  test "a spare is no node until it steps in" do
-    target = target_swarm([{ "id" => 0, "pid" => 10, "state" => "ready" },
-                           { "id" => "spare 0", "pid" => 11, "state" => "spare" }])
-    seen = -> { [target.nodes, target.ready, target.waiting].map { |all| all.map(&:pid) } }
-    assert_equal [[[10], [10], [11]], true], [seen.call, target.spares_complete?]
-
-    [{ "event" => "node_died", "node" => 0, "pid" => 10 },
-     { "event" => "spare_stepped_in", "node" => 0, "pid" => 11 },
-     { "event" => "node_ready", "node" => 0, "pid" => 11 },
-     { "event" => "node_forked", "node" => "spare 0", "pid" => 12 }]
-      .each { |event| target.observe(event) }
-    assert_equal [[[11], [11], []], false], [seen.call, target.spares_complete?]
-
-    target.observe({ "event" => "spare_ready", "node" => "spare 0", "pid" => 12 })
-    assert_equal [[[11], [11], [12]], true], [seen.call, target.spares_complete?]
-  ensure
-    target.close
-  end
-
   test "a report has the supervisor's memory at the start, once warm, and at the end" do
     samples = [[0.0, 14], [4.0, 15], [7.0, 17], [60.0, 17]].map do |seconds, mib|
-      Chaos::SupervisorSampler::Sample.new(seconds, 24, mib << 20)
+      Report::Sample.new(seconds, 24, mib << 20)
     end
 
     assert_equal "supervisor: descriptors 24 -> 24, private memory 14.0, after a tenth of the " \
@@ -110,7 +91,7 @@ class ChaosTest < Skep::TestCase
 
   test "a report lists faults without a recovery as problems" do
     recovered, pending = Array.new(2) do |id|
-      Fault.new(:stop, "SIGSTOP", node: id, pid: 10, at: 5.0)
+      Fault.new(kind: :stop, what: "SIGSTOP", slot: id, pid: 10, at: 5.0)
     end
     recovered.recover("hung", 6.0)
     report = report(faults: [recovered, pending], lost_events: 2)
@@ -187,7 +168,7 @@ class ChaosTest < Skep::TestCase
   test "a change of scale is refused if each work has its own number of nodes" do
     target = target_swarm([{ "id" => 0, "pid" => 10, "state" => "ready" }])
     assert_equal "each work of swarm victim has its own number of nodes: leave --scale-rate out",
-                 Chaos::FaultInjector.new(target, Random.new(1)).refusal(:scale)
+                 target.refusal(:scale)
   ensure
     target.close
   end
@@ -256,7 +237,7 @@ class ChaosTest < Skep::TestCase
   def target_swarm(nodes, supervisor: Process.pid)
     status = { "name" => "victim", "nodes" => nodes, "pid" => supervisor }
     query = Struct.new(:events, :local_status).new(StringIO.new, status)
-    Chaos::TargetSwarm.new(query).tap(&:connect)
+    Chaos::TargetSwarm.new(query, Random.new(1)).tap(&:connect)
   end
 
   # Runs chaos at these rates for 3 s, and returns its report and what it prints.

@@ -18,7 +18,5 @@ end
 require "skep/cli/chaos/schedule"
 require "skep/cli/chaos/fault"
 require "skep/cli/chaos/target_swarm"
-require "skep/cli/chaos/fault_injector"
-require "skep/cli/chaos/supervisor_sampler"
 require "skep/cli/chaos/report"
 require "skep/cli/chaos/runner"

@@ -2,88 +2,66 @@
 
 # A fault that was injected, and how the swarm recovered from it. Times are monotonic seconds.
 #
-#   fault = Fault.new(:kill, "SIGKILL", node: 3, pid: 42, at: OS.now)
-#   fault.observe(event)   # is it the recovery?
+#   fault = Fault.new(kind: :kill, what: "SIGKILL", slot: 3, pid: 42, at: OS.now)
+#   fault.observe(event)    # is it the recovery?
 #   fault.recovered?
-#   fault.milliseconds     # => from the fault until the replacement is ready
+#   fault.milliseconds      # => from the fault until the replacement is ready
+#
+# `slot` is a node's or spare's id, "helper" or "mold". `cause` is what caused the recovery: a
+# signal, "hung", "scale", …
 module Skep
   module CLI
     module Chaos
-      class Fault
+      class Fault < Struct.new(:kind, :what, :slot, :pid, :at, :cause, :recovered_at,
+                               keyword_init: true)
         ENDS = %w[node_died node_exited].freeze
-        private_constant :ENDS
+        READY = %w[node_ready node_finished spare_ready mold_ready].freeze
+        SELF_EVIDENT = %i[mold helper].freeze # their end needn't be reported
+        private_constant :ENDS, :READY, :SELF_EVIDENT
 
-        attr_reader :kind, :node, :pid
+        def recovered? = !recovered_at.nil?
 
-        # What caused the recovery: a signal, "hung", "scale", …
-        attr_reader :cause
-
-        def initialize(kind, what, at:, node: nil, pid: nil)
-          @kind = kind
-          @what = what
-          @node = node
-          @pid = pid
-          @at = at
-        end
-
-        def recovered? = !@recovered_at.nil?
-        def milliseconds = recovered? ? (@recovered_at - @at) * 1000 : nil
+        def milliseconds = recovered? ? (recovered_at - at) * 1000 : nil
 
         # Returns true while a recovery is missing. A leak needs one only if it exceeds a limit.
-        def pending? = !recovered? && @kind != :leak
+        def pending? = !recovered? && kind != :leak
 
         def recover(cause, at = OS.now)
           return if recovered?
 
-          @cause = cause
-          @recovered_at = at
+          self.cause = cause
+          self.recovered_at = at
         end
 
+        # A spare that was given a slot may end after the next spare is ready: both must be seen.
         def observe(event)
-          note_end(event) if ENDS.include?(event["event"]) && event["pid"] == @pid
-          return recover("its slot was removed", event["mono"]) if @end_cause == "scale"
-          return observe_spare(event) if spare?
+          note_end(event) if ENDS.include?(event["event"]) && event["pid"] == pid
+          @replaced ||= READY.include?(event["event"]) && slot == event.fetch("node", "mold") &&
+                        (event["pid"] != pid || event["event"] == "node_finished")
+          return unless kind == :leak ? @end.to_s.match?(/memory|oom/) : over?
 
-          recover(@end_cause || "replaced", event["mono"]) if recovery?(event)
+          recover(@end || "replaced", event["mono"])
         end
 
-        def to_s = "#{@what}#{victim}#{" (pid #{@pid})" if @pid}"
+        def to_s
+          victim = slot.is_a?(Integer) ? "node #{slot}" : slot
+          "#{what}#{" to #{victim}" if victim}#{" (pid #{pid})" if pid}"
+        end
 
         private
-
-        def spare? = @node.to_s.start_with?("spare ")
-
-        # @what names the helper already.
-        def victim
-          return " to #{@node}" if spare?
-
-          " to node #{@node}" if @node && @node != "helper"
-        end
-
-        # A spare's fault is over once its process has ended and another one waits in its place. If
-        # it was given a slot meanwhile, it ends later than the other one is ready.
-        def observe_spare(event)
-          follows = event["event"] == "spare_ready" && event["node"] == @node
-          @followed ||= follows && event["pid"] != @pid
-          recover(@end_cause, event["mono"]) if @end_cause && @followed
-        end
 
         # A node has its mold's title until it sets its own, so a process that was killed as a mold
         # may have been a node.
         def note_end(event)
-          @end_cause ||= event["reason"] || (event["signal"] ? "SIG#{event["signal"]}" : "its exit")
-          @node ||= event["node"]
+          @end = event["reason"] || (event["signal"] ? "SIG#{event["signal"]}" : "its exit")
+          @end = "its slot was removed" if @end == "scale"
+          self.slot = event["node"] if slot == "mold"
         end
 
-        def recovery?(event)
-          if @kind == :mold && @node.nil?
-            return event["event"] == "mold_ready" && event["pid"] != @pid
-          end
-          return @end_cause.to_s.match?(/memory|oom/) if @kind == :leak
-          return false if @node.nil? || event["node"] != @node
+        def over?
+          return true if @end == "its slot was removed"
 
-          ready = event["event"] == "node_ready" && event["pid"] != @pid
-          ready || event["event"] == "node_finished"
+          @replaced && (@end || SELF_EVIDENT.include?(kind))
         end
       end
     end

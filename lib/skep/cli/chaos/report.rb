@@ -12,6 +12,9 @@ module Skep
                           :samples, :not_ready, :ended, keyword_init: true)
 
       class Report
+        # The supervisor's, so many seconds after the start.
+        Sample = Struct.new(:seconds, :descriptors, :bytes)
+
         COLUMNS = ["fault", "injected", "recovered", "median ms", "worst ms", "cause"].freeze
         private_constant :COLUMNS
 

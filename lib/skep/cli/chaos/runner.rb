@@ -11,10 +11,9 @@ module Skep
     module Chaos
       class Runner
         SIGNALS = %w[INT TERM HUP].freeze
-        SAME_SIGNAL = 0.05 # seconds: timeout(1) signals the process and its group
         SAMPLES = 300 # of the supervisor, in all
         CHECK_INTERVAL = 1.0 # seconds between two checks of what no event reports
-        private_constant :SIGNALS, :SAME_SIGNAL, :SAMPLES, :CHECK_INTERVAL
+        private_constant :SIGNALS, :SAMPLES, :CHECK_INTERVAL
 
         def initialize(schedule, target, out:)
           @schedule = schedule
@@ -22,41 +21,34 @@ module Skep
           @out = out
           @faults = []
           @skipped = Hash.new(0)
+          @samples = []
         end
 
         def run
-          set_up
-          @loop.run
-          report
-        ensure
-          tear_down
-        end
-
-        private
-
-        def set_up
           @target.connect
-          @injector = FaultInjector.new(@target, @schedule.random)
-          refusals = @schedule.kinds.filter_map { |kind| @injector.refusal(kind) }
+          refusals = @schedule.kinds.filter_map { |kind| @target.refusal(kind) }
           raise Failed, refusals.join("; ") if refusals.any?
 
           @signals = Swarm::Runtime::SelfPipe.new(SIGNALS)
-          @loop = OS::EventLoop.new
-          @sampler = SupervisorSampler.new(@target.supervisor)
+          @stops = Swarm::Runtime::SelfPipe::RepeatedStop.new
+          @loop = OS::EventLoop.new(guard: method(:guard))
           begin_chaos
+          @loop.run
+          report
+        ensure
+          @target.close
+          @loop&.close
+          @signals&.release
         end
 
-        def tear_down
-          @target.close
-          [@loop&.method(:close), @signals&.method(:release)].compact.each(&:call)
-        end
+        private
 
         def begin_chaos
           @out.puts("chaos for swarm #{@target.name} (pid #{@target.supervisor}), #{@schedule}; " \
                     "Ctrl-C ends it")
           @started_at = OS.now
           @loop.watch(@target.feed.to_io) { read_events }
-          @loop.watch(@signals.to_io) { interrupt }
+          @loop.watch(@signals) { @signals.take_with_times.each { |one| interrupt(*one) } }
           @schedule.times.each do |at, kind|
             @loop.at(@started_at + at) { inject(kind) unless @settling }
           end
@@ -65,50 +57,59 @@ module Skep
           check
         end
 
+        def sample
+          take_sample
+          @loop.after([@schedule.seconds / SAMPLES, 0.1].max) { sample }
+        end
+
+        # The supervisor's descriptors and private memory, unless it has ended or is another user's.
+        def take_sample
+          pid = @target.supervisor
+          bytes = OS::Memory.of(pid)&.uss or return
+          descriptors = Dir.children("/proc/#{pid}/fd").size
+          @samples << Report::Sample.new((OS.now - @started_at).round(1), descriptors, bytes)
+        rescue Errno::ENOENT, Errno::ESRCH, Errno::EACCES
+          nil
+        end
+
         # When the mold of a stopped node ends, the kernel continues the node: no recovery is due.
         def check
-          stopped = @faults.select { |fault| fault.kind == :stop && fault.pending? }
-          stopped.each { |fault| fault.recover("it continued") if @target.continued?(fault.pid) }
+          @faults.each do |fault|
+            next unless fault.kind == :stop && fault.pending?
+
+            fault.recover("it continued") if @target.running?(fault.pid)
+          end
           finish_if_recovered
           @loop.after(CHECK_INTERVAL) { check }
         end
 
-        def sample
-          @sampler.sample
-          @loop.after([@schedule.seconds / SAMPLES, 0.1].max) { sample }
-        end
-
         def inject(kind)
-          pending = @faults.select(&:pending?)
-          fault = @injector.inject(kind, except: pending.filter_map(&:pid))
+          fault = @target.inject(kind, except: @faults.select(&:pending?).filter_map(&:pid))
           fault ? @faults << fault : @skipped[kind] += 1
-        rescue Skep::Error => e # the swarm refuses it, or has ended
-          @failure ||= e.message
-          settle
         end
 
         def read_events
           @target.feed.read.each do |event|
-            @target.observe(event)
             @faults.each { |fault| fault.observe(event) unless fault.recovered? }
           end
-          recover_scale if @injector.scaled?
           return end_early("the swarm ended, or sends no more events: #{@target.feed.error}") if
             @target.feed.ended?
 
+          recover_scale
           finish_if_recovered
         end
 
         def recover_scale
-          @faults.each { |fault| fault.recover("so many ready") if fault.kind == :scale }
+          pending = @faults.select { |fault| fault.kind == :scale && fault.pending? }
+          return if pending.empty? || !@target.scaled?(@target.slots)
+
+          pending.each { |fault| fault.recover("so many ready") }
         end
 
-        def interrupt
-          now = OS.now
-          @signals.take
-          again = @settling && now - @interrupted_at.to_f > SAME_SIGNAL
-          @interrupted_at = now
-          again ? @loop.stop : settle
+        def interrupt(name, at)
+          return if @stops.of(name, at) == :same
+
+          @settling ? @loop.stop : settle
         end
 
         # No more faults; waits for pending recoveries, and until all spares wait again.
@@ -116,45 +117,50 @@ module Skep
           return if @settling
 
           @settling = true
-          @injector.undo
+          @target.undo
           @loop.after(@schedule.recovery_timeout) { @loop.stop }
           finish_if_recovered
-        rescue Skep::Error => e # the swarm has ended
-          end_early(e.message)
         end
 
         def finish_if_recovered
-          return if !@settling || @finishing
-          return if @faults.any?(&:pending?) || !@target.spares_complete?
+          return if !@settling || @finishing || @faults.any?(&:pending?)
+          return unless @target.slots.reject(&:node?).all?(&:well?)
 
           @finishing = true
           @first_zombies = @target.zombies
           @loop.after(CHECK_INTERVAL) { @loop.stop }
         end
 
+        # Ends the run when the swarm refuses a fault, or has ended.
+        def guard(_kind)
+          yield
+          nil
+        rescue Skep::Error => e
+          end_early(e.message)
+        end
+
         def end_early(why)
-          @ended = why.strip.delete_suffix(":")
+          @ended ||= why.strip.delete_suffix(":")
           @loop.stop
+          nil
         end
 
         def report
-          @sampler.sample
-          not_ready = @ended ? [] : nodes_not_ready
-          zombies = (@first_zombies || @target.zombies) & @target.zombies
+          take_sample
+          zombies = @target.zombies
+          zombies &= @first_zombies if @first_zombies
           Report.new(swarm: @target.name, schedule: @schedule, seconds: OS.now - @started_at,
                      faults: @faults, skipped: @skipped, lost_events: @target.feed.lost, zombies:,
-                     not_ready:, samples: @sampler.samples, ended: @ended || @failure)
+                     not_ready: @ended ? [] : not_ready, samples: @samples, ended: @ended)
         end
 
         # A fault in a node that a change of scale removed counts as recovered.
-        def nodes_not_ready
-          nodes = @target.listed(@target.status)
-          ids = nodes.map(&:id)
-          @faults.each do |fault|
-            removed = fault.node.is_a?(Integer) && !ids.include?(fault.node)
-            fault.recover("its slot was removed") if removed
-          end
-          nodes.reject(&:well?).map { |node| "#{node} (#{node.state})" }
+        def not_ready
+          slots = @target.slots
+          in_nodes = @faults.select { |fault| fault.slot.is_a?(Integer) }
+          removed = in_nodes.reject { |fault| slots.map(&:id).include?(fault.slot) }
+          removed.each { |fault| fault.recover("its slot was removed") }
+          slots.reject(&:well?).map { |slot| "#{slot} (#{slot.state})" }
         rescue Skep::Error => e # the swarm has ended meanwhile
           [e.message]
         end

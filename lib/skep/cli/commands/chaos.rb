@@ -53,8 +53,9 @@ module Skep
         def perform
           path = control_path
           reject_extra_arguments!
-          target = CLI::Chaos::TargetSwarm.new(Control::Client.new(path))
-          show(CLI::Chaos::Runner.new(schedule, target, out: err).run)
+          plan = schedule
+          target = CLI::Chaos::TargetSwarm.new(Control::Client.new(path), plan.random)
+          show(CLI::Chaos::Runner.new(plan, target, out: err).run)
         rescue Errno::EPIPE # `skep chaos | head`
           raise CLI::Chaos::Failed, "the output was closed, so chaos ended"
         end
