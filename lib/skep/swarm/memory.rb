@@ -3,9 +3,8 @@
 # Keeps the memory of nodes within `memory_limit` and `memory_budget`, and their age within
 # `max_lifetime`.
 #
-# MemoryMeter runs in each node, and measures it. MemoryMonitor compares. Policies decide
-# (MemoryLimitPolicy, MemoryBudgetPolicy), and Recycler replaces nodes. CgroupMemory reads the
-# control group.
+# MemoryMeter runs in each node, and measures it. MemoryMonitor and MemoryBudget compare, and give
+# nodes a reason to be replaced. CgroupMemory reads the control group.
 module Skep
   class Swarm
     module Memory
@@ -16,7 +15,5 @@ end
 require "skep/swarm/memory/memory_meter"
 require "skep/swarm/memory/node_memory"
 require "skep/swarm/memory/cgroup_memory"
-require "skep/swarm/memory/recycler"
-require "skep/swarm/memory/max_lifetime"
 require "skep/swarm/memory/memory_budget"
 require "skep/swarm/memory/memory_monitor"

@@ -7,16 +7,16 @@ require "skep/swarm"
 # control group has no limit.
 class MemoryMonitorTest < Skep::TestCase
   MIB = 1 << 20
-  Slot = Struct.new(:id, :node, :successor, :reason_to_replace, :replacing)
+  Slot = Struct.new(:id, :node, :successor, :replacing) do
+    def reason_to_replace = node.replace_for
+  end
   Group = Struct.new(:limit, :high, :oom_kills)
-  Node = Struct.new(:slot, :pid, :ready_at, :node_memory, :watches, :sent, :replace_for) do
+  Node = Struct.new(:slot, :pid, :state, :node_memory, :watches, :sent, :replace_for, :reason) do
     def id = slot.id
     def event_facts = { id: }
-    def state = :ready
-    def ready? = true
+    def ready? = state == :ready
     def live? = true
     def helper? = false
-    def retired? = false
     def mold = self
     def channel = self
     def post(type) = sent << type
@@ -24,16 +24,24 @@ class MemoryMonitorTest < Skep::TestCase
   # In place of the node pool: records the replacements.
   NodePool = Struct.new(:slots, :replaced, :memory_monitor) do
     def replace(node, reason)
-      node.slot.replacing = reason
+      node.replace_for = reason
       replaced << [node.slot.id, reason]
     end
 
-    def terminate(node, reason) = replaced << [node.id, reason, "at once"]
+    def terminate(node, reason)
+      node.state, node.reason = :stopping, reason
+      replaced << [node.id, reason, "at once"]
+    end
+
     def stopping? = false
     def node_table = self
     def nodes = slots.map(&:node)
   end
-  private_constant :MIB, :Slot, :Group, :Node, :NodePool
+  Random = Struct.new(:rand)
+  Backoff = Struct.new(:seconds) do
+    def delay(*) = seconds
+  end
+  private_constant :MIB, :Slot, :Group, :Node, :NodePool, :Random, :Backoff
 
   def setup
     super
@@ -96,6 +104,7 @@ class MemoryMonitorTest < Skep::TestCase
     await { @node_pool.replaced.any? }
     assert_equal [[0, "memory_limit", "at once"]], @node_pool.replaced
     assert_equal [[:node_over_limit, 0, true]], published(:at_once)
+    assert_equal ["memory_limit", 1], [node.replace_for, node.watches.size]
   end
 
   test "replaces the node with the most private memory if the swarm exceeds memory_budget" do
@@ -115,10 +124,36 @@ class MemoryMonitorTest < Skep::TestCase
     assert_equal [[:budget_too_small, nil, MIB]], published(:budget)
   end
 
-  test "replaces a node that exceeds max_lifetime" do
+  test "replaces a node that exceeds max_lifetime, once" do
     swarm(1, max_lifetime: 0.01)
     await { @node_pool.replaced.any? }
+    2.times { @loop.turn(0.6) }
     assert_equal [[0, "max_lifetime"]], @node_pool.replaced
+  end
+
+  test "varies lifetimes by at most a tenth" do
+    [0.0, 0.5, 1.0].zip([90.0, 100.0, 110.0]) do |rand, seconds|
+      memory = swarm(1, random: Random.new(rand), max_lifetime: 100.0).first.node_memory
+      assert_in_delta seconds, memory.expires_at - memory.ready_at
+    end
+  end
+
+  test "replaces no node that has a successor, stops or doesn't hold its slot" do
+    node, other, third = swarm(3, max_lifetime: 0.01)
+    node.slot.successor = other
+    other.state = :stopping
+    third.slot.node = node
+    2.times { @loop.turn(0.6) }
+    assert_empty @node_pool.replaced
+  end
+
+  test "a slot whose nodes were replaced too often waits, but not for max_lifetime" do
+    node, = swarm(1, backoff: Backoff.new(3600.0), memory_limit: "500M", max_lifetime: 1.0)
+    measured(node, 550)
+    await { @node_pool.replaced.any? }
+    node.replace_for = nil # no successor could boot
+    await { @node_pool.replaced.size > 1 }
+    assert_equal [[0, "memory_limit"], [0, "max_lifetime"]], @node_pool.replaced
   end
 
   private
@@ -136,7 +171,7 @@ class MemoryMonitorTest < Skep::TestCase
     [pid, ours]
   end
 
-  def swarm(size = 1, **options)
+  def swarm(size = 1, random: Random.new(0.5), backoff: Backoff.new(0.0), **options)
     config = Skep::Swarm::Definition::Config.new("a", options)
     @node_pool = NodePool.new(Array.new(size) { |id| Slot.new(id) }, [])
     events = Skep::Swarm::Runtime::EventBus.new
@@ -145,10 +180,10 @@ class MemoryMonitorTest < Skep::TestCase
     @samples = {}.compare_by_identity
     @memory_monitor = Skep::Swarm::Memory::MemoryMonitor.new(
       @node_pool, config, cgroup_memory, loop: @loop, events:, samples: @samples.method(:[]),
-      restart_policy: Skep::Swarm::Nodes::RestartPolicy.new(config)
+      restart_policy: backoff, random:
     )
     @node_pool.memory_monitor = @memory_monitor
-    @node_pool.slots.map { |slot| slot.node = Node.new(slot, @pid, Skep::OS.now, nil, [], []) }
+    @node_pool.slots.map { |slot| slot.node = Node.new(slot, @pid, :ready, nil, [], []) }
               .each { |node| events.publish(:node_ready, node) }
   end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Compares the memory of nodes with `memory_limit` and `memory_budget`, and replaces nodes that
-# exceed them, or `max_lifetime`.
+# Compares the memory of nodes with `memory_limit` and `memory_budget`, and their age with
+# `max_lifetime`. A node that exceeds one of them is given a reason to be replaced.
 #
 #   monitor = MemoryMonitor.new(node_pool, config, cgroup_memory, loop:, events:, samples: …)
 #   monitor.memory(node)           # => its memory for `skep status`; measures nothing
@@ -10,6 +10,9 @@
 # Nodes measure themselves, and write the result to the shared page (MemoryMeter). One timer looks
 # at all nodes, every 15 seconds; more often while one of them is young, or would reach its limit
 # before. A look also reads the kernel's counters of each node, which cost little (NodeMemory).
+#
+# A slot whose nodes exceed their memory again and again waits longer each time, with the same
+# backoff as after crashes: the successor is likely to have the same problem.
 module Skep
   class Swarm
     module Memory
@@ -17,20 +20,27 @@ module Skep
         LONGEST = 15.0
         SHORTEST = 0.25
         COST = 0.003 # seconds between two looks for each node: a look takes 30 µs
-        private_constant :LONGEST, :SHORTEST, :COST
-
-        attr_reader :recycler
+        HARD = 1.5 # times the limit: no successor can boot in time
+        JITTER = 0.1 # of max_lifetime: nodes that were forked together aren't replaced together
+        private_constant :LONGEST, :SHORTEST, :COST, :HARD, :JITTER
 
         # samples: called with a node, returns the time and the result of its last measurement; nil
         # if there is none.
-        def initialize(node_pool, config, cgroup_memory, loop:, events:, samples:, restart_policy:)
+        def initialize(node_pool, config, cgroup_memory, loop:, events:, samples:, restart_policy:,
+                       random: Random)
           @node_pool = node_pool
+          @config = config
           @loop = loop
           @events = events
           @samples = samples
           @cgroup_memory = cgroup_memory
-          @recycler = Recycler.new(node_pool, config, loop:, restart_policy:)
-          build_limits(config)
+          @restart_policy = restart_policy
+          @random = random
+          @replaced_at = Hash.new { |all, id| all[id] = [] } # times within restart_window
+          @not_before = {} # time of the next replacement, by slot id
+          @limit = cgroup_memory.within(:memory_limit, config.memory_limit)
+          budget = cgroup_memory.within(:memory_budget, config.memory_budget)
+          @budget = MemoryBudget.new(budget, events:) if budget
           events.subscribe(:node_ready) { |event| watch(event.subject) }
         end
 
@@ -56,28 +66,15 @@ module Skep
 
         private
 
-        def build_limits(config)
-          limit = @cgroup_memory.within(:memory_limit, config.memory_limit)
-          budget = @cgroup_memory.within(:memory_budget, config.memory_budget)
-          @limit = MemoryLimitPolicy.new(limit) if limit
-          @budget = MemoryBudget.new(budget, recycler:, events: @events) if budget
-          @max_lifetime = max_lifetime(config.max_lifetime) if config.max_lifetime
-        end
-
-        def max_lifetime(seconds)
-          MaxLifetime.new(seconds, loop: @loop) do |node|
-            @recycler.recycle(node, "max_lifetime", throttle: false)
-          end
-        end
-
         def watch(node)
           return if node.helper?
 
-          @max_lifetime&.watch(node)
-          node.node_memory = NodeMemory.new(OS.now)
+          node.node_memory = NodeMemory.new(OS.now, lifetime:)
           look(node, OS.now)
           check_in(SHORTEST)
         end
+
+        def lifetime = @config.max_lifetime&.*(1 + (JITTER * ((2 * @random.rand) - 1)))
 
         # What wakes the loop up in the second half of the time serves as well.
         def check_in(seconds)
@@ -93,8 +90,8 @@ module Skep
           nodes = @node_pool.node_table.nodes.select { |node| node.live? && node.node_memory }
           nodes.each { |node| look(node, OS.now) }
           @cgroup_memory.expire_kills(OS.now)
-          check_limits(nodes) unless @node_pool.stopping?
-          check_in(pause(nodes))
+          check_limits(nodes, OS.now) unless @node_pool.stopping?
+          check_in(pause(nodes, OS.now))
         end
 
         def look(node, now)
@@ -107,61 +104,75 @@ module Skep
           node.node_memory.measured(at, sample) if at
         end
 
-        def check_limits(nodes)
-          nodes.each { |node| check_limit(node, node.node_memory) } if @limit
-          @budget&.check(nodes) { |node, action| replace(node, "memory_budget", action) }
+        def check_limits(nodes, now)
+          nodes.each do |node|
+            check_limit(node, node.node_memory.uss_min) if @limit
+            replace(node, "max_lifetime") if node.node_memory.expires_at <= now
+          end
+          @budget&.check(nodes) { |node, action| relieve(node, "memory_budget", action) }
         end
 
-        def check_limit(node, memory)
-          action = @limit.decide(memory.uss_min)
-          return unless action && replace(node, "memory_limit", action)
+        def check_limit(node, uss)
+          return if uss <= @limit
 
-          @events.publish(:node_over_limit, node, level: :warn, uss: memory.uss_min,
-                                                  limit: @limit.bytes, at_once: action == :stop)
+          action = uss > @limit * HARD ? :stop : :replace
+          return unless relieve(node, "memory_limit", action)
+
+          @events.publish(:node_over_limit, node, level: :warn, uss:, limit: @limit,
+                                                  at_once: action == :stop)
         end
 
         # Returns true if the node is going to be replaced or stopped, and wasn't before.
-        def replace(node, reason, action)
-          return @recycler.recycle(node, reason) if action == :replace
+        def relieve(node, reason, action)
+          return stop_now(node, reason) if action == :stop
+          return false if OS.now < @not_before.fetch(node.id, 0.0) || !replace(node, reason)
+
+          back_off(node.id, OS.now)
+          true
+        end
+
+        # It stops once its successor is ready; how many at a time is up to Nodes::Budget.
+        def replace(node, reason)
+          slot = node.slot
+          return false if !replaceable?(node) || slot.reason_to_replace || slot.replacing
+
+          @node_pool.replace(node, reason)
+          true
+        end
+
+        # Stops the node without waiting for a successor, and kills it after kill_timeout: its
+        # memory must be freed soon.
+        def stop_now(node, reason)
           return false if node.node_memory.stop_requested
 
           node.node_memory.stop_requested = true
-          @recycler.stop_now(node, reason)
+          node.replace_for ||= reason if replaceable?(node)
+          @node_pool.terminate(node, reason) unless node.state == :stopping
+          node.watches << @loop.after(@config.kill_timeout) { node.kill(reason) }
           true
+        end
+
+        # Returns true if the node works in its slot and has no successor yet.
+        def replaceable?(node)
+          node.ready? && node.slot.node == node && !node.slot.successor
+        end
+
+        def back_off(id, now)
+          times = @replaced_at[id]
+          times.shift while times.any? && times.first <= now - @config.restart_window
+          @not_before[id] = now + @restart_policy.delay(times << now, now)
         end
 
         # Returns the seconds until the next look: it comes before a node is twice as old, and twice
         # before a node that grows reaches its limit.
-        def pause(nodes)
-          now = OS.now
+        def pause(nodes, now)
           memories = nodes.map(&:node_memory)
-          limits = @limit ? memories.map { |memory| memory.seconds_to(@limit.bytes) } : []
+          limits = @limit ? memories.map { |memory| memory.seconds_to(@limit) } : []
           limits << @budget.seconds_left(nodes) if @budget
           ages = memories.map { |memory| now - memory.ready_at }
+          lives = memories.map { |memory| memory.expires_at - now }.select(&:positive?)
           shortest = [SHORTEST, COST * nodes.size].max
-          [[*limits.map { |seconds| seconds / 2 }, *ages, LONGEST].min, shortest].max
-        end
-      end
-
-      # Decides whether a node's private memory (USS) exceeds `memory_limit`. Pure.
-      #
-      #   policy = MemoryLimitPolicy.new(512 << 20)
-      #   policy.decide(100 << 20)   # => nil: within the limit
-      #   # => :replace: over the limit; :stop: so far over it that no successor can boot in time
-      class MemoryLimitPolicy
-        HARD = 1.5 # times the limit
-        private_constant :HARD
-
-        attr_reader :bytes
-
-        def initialize(bytes)
-          @bytes = bytes
-        end
-
-        def decide(uss)
-          return if uss <= bytes
-
-          uss > bytes * HARD ? :stop : :replace
+          [[*limits.map { |seconds| seconds / 2 }, *ages, *lives, LONGEST].min, shortest].max
         end
       end
     end

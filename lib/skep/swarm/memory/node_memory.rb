@@ -3,7 +3,7 @@
 # The memory of one node, as the supervisor knows it: the node's last measurement, and what has
 # changed since.
 #
-#   node_memory = NodeMemory.new(now)
+#   node_memory = NodeMemory.new(now, lifetime: 3600.0)   # nil: without end
 #   node_memory.measured(at, sample)     # the node has counted its pages; {}: it couldn't
 #   node_memory.seen(statm, now)         # what the supervisor has read; nil: it couldn't
 #   node_memory.uss_min                  # lower bound of its USS in bytes; uss_max is the upper
@@ -20,6 +20,7 @@ module Skep
         private_constant :YOUNG
 
         attr_reader :ready_at
+        attr_reader :expires_at # when it reaches max_lifetime
         # The highest USS while the node was young, which a successor will use, too.
         attr_reader :young_uss
         # Its growth between the last two looks, or half of the rate before; bytes per second.
@@ -27,8 +28,9 @@ module Skep
         # True once the node is stopped for its memory without waiting for a successor.
         attr_accessor :stop_requested
 
-        def initialize(now)
+        def initialize(now, lifetime: nil)
           @ready_at = @seen_at = now
+          @expires_at = now + (lifetime || Float::INFINITY)
           @young_uss = 0
           @rate = 0.0
         end

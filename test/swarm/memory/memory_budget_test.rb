@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/swarm"
 
-class MemoryBudgetPolicyTest < Skep::TestCase
+class MemoryBudgetTest < Skep::TestCase
   Memory = Struct.new(:uss_min, :young_uss)
   private_constant :Memory
 
@@ -39,6 +39,6 @@ class MemoryBudgetPolicyTest < Skep::TestCase
   # nodes: each with its USS now, and when it was young.
   def decide(total, leaving: nil, **nodes)
     nodes.transform_values! { |uss, young| Memory.new(uss, young) }
-    Skep::Swarm::Memory::MemoryBudgetPolicy.new(1000).decide(total, nodes, leaving)
+    Skep::Swarm::Memory::MemoryBudget.new(1000, events: nil).decide(total, nodes, leaving)
   end
 end
