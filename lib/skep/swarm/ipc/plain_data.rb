@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pathname"
-require "skep/redaction"
 
 # Plain data: what may cross a channel, a log or a socket. Hashes, arrays, strings (valid UTF-8),
 # finite floats, integers of 64 bits, true, false, nil. Everything else becomes its `inspect`. A
@@ -10,8 +9,6 @@ require "skep/redaction"
 #   PlainData.of(restart: :always, log: $stdout)
 #   # => {"restart" => "always", "log" => "#<IO:<STDOUT>>"}
 #   PlainData.bounded(facts, bytes: 1024)   # the same; raises TooMuch if it is larger or deeper
-#   PlainData.bounded(facts, bytes: 1024, redact: true)   # the same, without secrets (Redaction)
-#   PlainData.bounded(facts, bytes: 1024, redact: true, but: %w[totals])   # those stay as they are
 #   PlainData.cut(facts, :rows, bytes: 1024)   # with as many elements of that list as fit
 #   PlainData.error(error)                  # => "IOError: closed stream", whatever its message is
 module Skep
@@ -32,57 +29,31 @@ module Skep
 
         # Converts facts and counts an upper bound of their size as JSON.
         class Walk
-          def initialize(bytes, redact, but)
+          def initialize(bytes = Float::INFINITY, levels = Float::INFINITY)
             @bytes = @left = bytes
-            @redact = redact
-            @but = but
-            @keys = {} # the rows of a list have the same ones
+            @levels = levels
           end
 
           # Scalars come first: nearly all values are, and a node reports tens of thousands.
           def of(value, depth = 0)
             case value
             when Integer, Float, true, false, nil then scalar(PlainData.scalar(value))
+            when String then text(value)
             when Hash
               deeper(depth)
-              plain = {}
-              value.each_pair do |key, held|
-                name, secret = key(key)
-                plain[name] =
-                  if depth.zero? && @but.include?(name) then unredacted(held)
-                  elsif secret && !held.nil? then text(Redaction::HIDDEN)
-                  else of(held, depth + 1)
-                  end
-              end
-              plain
+              value.to_h { |key, held| [text("#{key}"), of(held, depth + 1)] }
             when Array
               deeper(depth)
               value.map { |held| of(held, depth + 1) }
-            when String then text(value)
-            else scalar(PlainData.of(value))
+            when Symbol, Pathname then text(value.to_s)
+            else text(PlainData.described(value))
             end
-          end
-
-          # Returns the first elements of a list that is the value of a key, as many as fit.
-          def as_many(list)
-            kept = []
-            list.each { |held| kept << of(held, 2) }
-            kept
-          rescue TooMuch
-            kept
           end
 
           private
 
-          def unredacted(value)
-            redact, @redact, keys, @keys = @redact, false, @keys, {}
-            of(value, 1)
-          ensure
-            @redact, @keys = redact, keys
-          end
-
           def deeper(depth)
-            raise TooMuch, "nested deeper than #{DEPTH} levels" if depth >= DEPTH
+            raise TooMuch, "nested deeper than #{@levels} levels" if depth >= @levels
 
             count(EACH)
           end
@@ -94,30 +65,12 @@ module Skep
             plain
           end
 
+          # A character that JSON escapes takes six bytes.
           def text(value)
-            text = PlainData.text(value.is_a?(String) ? value : "#{value}")
-            text = Redaction.text(text) if @redact
-            count(bytes(text))
+            text = PlainData.text(value)
+            count(EACH + text.bytesize + (5 * text.count(ESCAPED)))
             text
           end
-
-          # Returns the key as text, and whether its value is a secret.
-          def key(key)
-            plain = key.is_a?(String) || key.is_a?(Symbol)
-            examined = plain ? @keys[key] ||= examine(key) : examine(key)
-            count(examined.last)
-            examined
-          end
-
-          # Returns the key as text, whether its value is a secret, and the bytes of the text.
-          def examine(key)
-            text = PlainData.text("#{key}")
-            text, secret = Redaction.name(text) if @redact
-            [text, secret, bytes(text)]
-          end
-
-          # A character that JSON escapes takes six bytes.
-          def bytes(text) = EACH + text.bytesize + (5 * text.count(ESCAPED))
 
           def count(bytes)
             @left -= bytes
@@ -128,16 +81,7 @@ module Skep
 
         module_function
 
-        def of(value)
-          case value
-          when Hash then value.to_h { |key, held| [text("#{key}"), of(held)] }
-          when Array then value.map { |held| of(held) }
-          when String then text(value)
-          when Symbol, Pathname then text(value.to_s)
-          when Float, Integer, true, false, nil then scalar(value)
-          else text(described(value))
-          end
-        end
+        def of(value) = Walk.new.of(value)
 
         # Of a number, true, false or nil.
         def scalar(value)
@@ -148,21 +92,22 @@ module Skep
           end
         end
 
-        def bounded(value, bytes:, redact: false, but: [])
-          Walk.new(bytes, redact, but).of(value)
-        end
+        def bounded(value, bytes:) = Walk.new(bytes, DEPTH).of(value)
 
         # Returns the facts with as many elements of the Array under that key as there is room for.
         # If some are left out, "KEY_left_out" says how many. Raises TooMuch if the rest is too
         # large.
-        def cut(facts, key, bytes:, redact: false, but: [])
+        def cut(facts, key, bytes:)
           list = facts.fetch(key)
-          walk = Walk.new(bytes, redact, but)
-          others = walk.of({ **facts.except(key), key => [], "#{key}_left_out": list.size })
-          kept = walk.as_many(list)
-          return { **others.except("#{key}_left_out"), "#{key}" => kept } if kept.size == list.size
+          walk = Walk.new(bytes, DEPTH)
+          others = walk.of({ **facts.except(key), "#{key}_left_out": list.size, key => [] })
+          kept = others[key.to_s]
+          list.each { |held| kept << walk.of(held, 2) }
+          others.except("#{key}_left_out")
+        rescue TooMuch
+          raise unless kept
 
-          { **others, "#{key}" => kept, "#{key}_left_out" => list.size - kept.size }
+          { **others, "#{key}_left_out" => list.size - kept.size }
         end
 
         # Returns valid UTF-8. Bytes without an encoding are read as UTF-8.

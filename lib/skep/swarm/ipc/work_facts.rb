@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "skep/redaction"
+
 # The facts about a node's work (`node.work=`) as plain data. The supervisor adds some of them up
 # over all nodes, so these are checked both at the user's call and when they arrive.
 #
@@ -22,9 +24,10 @@ module Skep
 
         module_function
 
-        def of(facts) = PlainData.bounded(facts, bytes: BYTES, redact: true, but: SUMS)
+        def of(facts) = redacted(PlainData.bounded(facts, bytes: BYTES))
+        def cut(facts, key) = redacted(PlainData.cut(facts, key, bytes: BYTES))
 
-        def cut(facts, key) = PlainData.cut(facts, key, bytes: BYTES, redact: true, but: SUMS)
+        def redacted(plain) = { **Redaction.of(plain.except(*SUMS)), **plain.slice(*SUMS) }
 
         # Returns what can't be added up, in words, or nil.
         def fault(facts)
@@ -70,7 +73,7 @@ module Skep
         end
 
         def must(name, wanted, value) = "#{name} must be #{wanted}, not #{PlainData.shown(value)}"
-        private_class_method :totals, :handler, :by_topic, :sum?, :must
+        private_class_method :redacted, :totals, :handler, :by_topic, :sum?, :must
       end
     end
   end
