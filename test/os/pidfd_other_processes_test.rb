@@ -58,6 +58,17 @@ class PidfdOtherProcessesTest < Skep::TestCase
     end
   end
 
+  test "failure returns how a grandchild has failed that isn't reaped" do
+    grandchild do |pid, release|
+      pidfd = Skep.pidfd(pid)
+      assert_nil pidfd.failure
+      pidfd.signal(:KILL).wait(timeout: 10)
+      assert_equal [nil, 9], pidfd.failure
+      release.call
+      pidfd.close
+    end
+  end
+
   test "wait returns a dead grandchild's status even after the deadline" do
     grandchild do |pid, _release|
       first, second = Array.new(2) { Skep.pidfd(pid) }

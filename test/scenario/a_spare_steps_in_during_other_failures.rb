@@ -4,6 +4,8 @@
 # stopped spare in a slot is found hung, and replaced. Spares end when their supervisor dies.
 require_relative "scenario"
 
+GONE_OR_MOLD = %w[node_died node_exited mold_died].freeze
+
 def spared(more = "", work: "")
   run_swarm(<<~RUBY)
     Skep.swarm "spared", nodes: 2, spares: 1, max_restarts: 1_000, #{more} do |swarm|
@@ -32,6 +34,10 @@ Scenario.play do
   end
   must("publish it") { swarm.await("spare_stepped_in")["pid"] == spare }
   swarm.await("spare_ready")
+  must("record the death before it ends the stopped mold") do
+    ends = swarm.events.filter_map { |event| event["event"] if GONE_OR_MOLD.include?(event["event"]) }
+    ends.first(2) == %w[node_died mold_died]
+  end
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
 end
 

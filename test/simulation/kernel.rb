@@ -391,6 +391,14 @@ module Simulation
       signal(:KILL, group: true) unless alive?
     end
 
+    # Of every third process the kernel doesn't show it.
+    def failure
+      assert_open
+      return if !@process.zombie? || @process.status.exitstatus == 0 || (pid % 3).zero?
+
+      [@process.status.exitstatus, @process.status.termsig]
+    end
+
     def wait(timeout: nil)
       assert_open
       return @status if @status

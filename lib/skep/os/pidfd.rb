@@ -30,7 +30,8 @@ module Skep
       # Seconds that #wait, within its timeout, waits for the parent of another's child to reap it:
       # only then does the kernel (6.15) show the status to others.
       SETTLE = 0.1
-      private_constant :SETTLE
+      EXIT_CODE = 48 # its place in /proc/PID/stat behind the state
+      private_constant :SETTLE, :EXIT_CODE
 
       # Raises Errno::ESRCH when there is no such process.
       def self.open(pid) = OS.machine.pidfd(pid)
@@ -93,6 +94,22 @@ module Skep
       rescue IOError
         # Another thread closed it meanwhile.
         raise Closed.new(pid: pid)
+      end
+
+      # Returns how a process has failed that its parent, another process, has yet to reap: its exit
+      # status and the number of its signal, one of them nil. Returns nil if the kernel doesn't show
+      # that, and for exit status 0: it stands for "not permitted", too. Source: proc(5), exit_code.
+      def failure
+        assert_open
+        state, *fields = OS.machine.read("/proc/#{pid}/stat").b.rpartition(")").last.split
+        deliver(0, false) # it has this pid still: what was read is its own
+        code = Integer(fields[EXIT_CODE] || 0)
+        return if state != "Z" || code.zero?
+
+        signal = code & 0x7f
+        signal.zero? ? [code >> 8, nil] : [nil, signal]
+      rescue SystemCallError # it is reaped, or there is no /proc
+        nil
       end
 
       # Returns an IO that becomes readable when the process exits. Close the Pidfd, not the IO.

@@ -40,6 +40,7 @@ module Skep
         @events = Runtime::EventBus.new
         @observers = Observers.new([@event_counter = EventCounter.new, *observers], events)
         @lifecycle = Lifecycle.new
+        @untold = [] # events that the observers are to be told of
         subscribe
         @boot = BootMonitor.new(self)
       end
@@ -185,14 +186,29 @@ module Skep
         close
       end
 
-      # Observers subscribe first, so that the log has an event before its consequences.
       def subscribe
-        events.subscribe { |event| @observers.event(event.name.to_s, event.level, event.facts) }
+        events.subscribe { |event| tell(event) }
         # The next node is launched before the processes that the last one left are reaped.
         events.subscribe(*NODE_ENDS) { reap }
         subscribe_to_errors
         subscribe_to_pool
         subscribe_to_molds
+      end
+
+      # What is to be done comes first: they are told at the end of the turn, in the order of the
+      # events. An error of theirs is told at once, so that their errors at that event end there.
+      def tell(event)
+        @untold << event
+        return tell_observers if loop.nil? || event.name == :supervisor_error
+
+        @telling ||= loop.after(0) { tell_observers }
+      end
+
+      def tell_observers
+        @telling = nil
+        while (event = @untold.shift)
+          @observers.event(event.name.to_s, event.level, event.facts)
+        end
       end
 
       def subscribe_to_errors
@@ -359,6 +375,7 @@ module Skep
         if @node_pool
           events.publish(:swarm_stopped, exit_code: code, duration: (OS.now - started_at).round(3))
         end
+        tell_observers
         @observers.each_guarded(&:on_close)
         @resources&.leave
         @process_setup&.release

@@ -10,9 +10,10 @@ module Skep
     module IPC
       ExitStatus = Struct.new(:exitstatus, :signal) do
         # A Process::Status, or Pidfd::UnknownStatus if the kernel couldn't tell.
-        def self.of(status)
-          new(status.exitstatus, status.termsig && Signal.signame(status.termsig))
-        end
+        def self.of(status) = numbered(status.exitstatus, status.termsig)
+
+        # The signal by its number.
+        def self.numbered(exitstatus, signal) = new(exitstatus, signal && Signal.signame(signal))
 
         def self.from(plain)
           new(plain["exit_status"], plain["signal"])

@@ -39,7 +39,7 @@ module Skep
         attr_reader :pidfd
         attr_reader :channel
         attr_reader :started_at
-        attr_reader :watches # of the loop; cancelled at its end
+        attr_reader :heard_at # its last word
         attr_reader :events # that its file's blocks want; nil: not known
 
         def initialize(number, pid, channel, now, pidfd: OS::Pidfd.open(pid), candidate: false)
@@ -47,10 +47,16 @@ module Skep
           @pid = pid
           @pidfd = pidfd
           @channel = channel
-          @started_at = now
+          @started_at = @heard_at = now
           @candidate = candidate
           @state = :loading
           @watches = []
+        end
+
+        # Of the loop; cancelled at its end. Timers that have run are dropped.
+        def watches
+          @watches.reject! { |one| one.respond_to?(:pending?) && !one.pending? }
+          @watches
         end
 
         attr_accessor :leave_timer # kills it if it doesn't leave
@@ -110,7 +116,10 @@ module Skep
         end
 
         # It has sent something, whatever it was.
-        def heard = @pinged_at = nil
+        def heard(now)
+          @heard_at = now
+          @pinged_at = nil
+        end
 
         # Returns the seconds for which it has owed a sign of life.
         def silent_for(now) = @pinged_at ? now - @pinged_at : 0.0

@@ -163,7 +163,7 @@ module Skep
         end
 
         def handle(mold, message)
-          mold.heard
+          mold.heard(OS.now)
           case message.type
           when "loaded" then loaded(mold, message.facts) if mold.state == :loading
           when "refused" then rejected(mold, message["sentence"], message["exit_code"])

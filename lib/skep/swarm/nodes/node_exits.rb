@@ -14,11 +14,13 @@
 #
 # 1. The node is lost (node_lost is announced): its pidfd is readable, or its exit is about to be
 #    recorded. Its last messages are heard.
-# 2. Its exit is recorded (node_died or node_exited is published): the mold has reported it, or the
-#    supervisor has reaped the node. NodePool#exited sees to its slot.
+# 2. Its exit is recorded (node_died or node_exited is published): the kernel shows how it failed,
+#    the mold has reported it, or the supervisor has reaped the node. NodePool#exited sees to its
+#    slot.
 #
-# A mold reports exits at once. One that doesn't within two seconds is stuck, and killed. Where
-# there are no pidfds (the fallbacks), the end of a node's channel is its end, the status unknown.
+# A mold reaps and reports exits at once. One that doesn't within two seconds is stuck, and killed.
+# Where there are no pidfds (the fallbacks), the end of a node's channel is its end, the status
+# unknown.
 module Skep
   class Swarm
     module Nodes
@@ -119,9 +121,14 @@ module Skep
           record_exit(node, IPC::ExitStatus.new)
         end
 
+        # Its slot needn't wait for its mold, which may be busy or stopped.
         def lost(node)
           announce_loss(node)
-          expect_report(node) if node.live?
+          return unless node.live?
+
+          failure = node.pidfd.failure
+          record_exit(node, IPC::ExitStatus.numbered(*failure)) if failure
+          expect_report(node)
         end
 
         def oom?(node, status)
@@ -164,13 +171,14 @@ module Skep
           node.mold.live? ? expect_report(node) : record_exit(node, IPC::ExitStatus.new)
         end
 
-        def expect_report(node, steps = REPORT_STEPS)
+        # Once the exit is recorded, any word of the mold's will do.
+        def expect_report(node, steps = REPORT_STEPS, since = OS.now)
           due = OS.now + REPORT_STEP
-          node.watches << @loop.at(due) do
-            steps -= 1 if OS.now - due < LATE
-            next expect_report(node, steps) if steps.positive?
+          node.mold.watches << @loop.at(due) do
+            next unless node.live? || node.mold.heard_at <= since
 
-            node.mold.kill if node.mold.live?
+            steps -= 1 if OS.now - due < LATE
+            steps.positive? ? expect_report(node, steps, since) : node.mold.kill
           end
         end
 

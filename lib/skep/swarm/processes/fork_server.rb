@@ -14,6 +14,10 @@ module Skep
   class Swarm
     module Processes
       class ForkServer
+        # So long the supervisor can see itself how a child has failed (OS::Pidfd#failure).
+        SHOWN_SECONDS = 0.01
+        private_constant :SHOWN_SECONDS
+
         # finalizers: those that no child may run; shared: the page and its layout, for each node.
         def initialize(swarm, config, number:, channel:, signals:, orphan_guard:, finalizers:,
                        **shared)
@@ -35,6 +39,7 @@ module Skep
           @link.listen
           @loop.run
         ensure
+          @children.each_key { |pidfd| pidfd.wait(timeout: 0) }
           @preforked_child.discard
           OS::ProcessTree::ProcessGroup.kill_others
         end
@@ -84,7 +89,14 @@ module Skep
         def follow(page_index, pidfd)
           lend = OS::Pidfd.native? ? [pidfd.to_io] : []
           @link.post("forked", { "page_index" => page_index, "pid" => pidfd.pid }, lend:)
-          @children[pidfd.hold] = @loop.watch(pidfd.to_io) { reap(page_index, pidfd) }
+          @children[pidfd.hold] = @loop.watch(pidfd.to_io) { ended(page_index, pidfd) }
+        end
+
+        def ended(page_index, pidfd)
+          return reap(page_index, pidfd) unless pidfd.failure
+
+          @children[pidfd].cancel
+          @loop.after(SHOWN_SECONDS) { reap(page_index, pidfd) }
         end
 
         def reap(page_index, pidfd)
