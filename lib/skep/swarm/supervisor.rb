@@ -17,11 +17,10 @@ module Skep
       FORCE_SECONDS = 2.0
       # Seconds beyond stop_timeout after which a stop ends in which skep itself has failed.
       STOP_MARGIN = 5.0
-      NODE_ENDS = %i[node_died node_exited].freeze
       PILED_UP = "the supervisor had more than 10 errors within a minute, and ended the swarm: " \
                  "this is a bug in skep, please report the events supervisor_error in the log"
 
-      private_constant :FORCE_SECONDS, :STOP_MARGIN, :NODE_ENDS, :PILED_UP
+      private_constant :FORCE_SECONDS, :STOP_MARGIN, :PILED_UP
 
       attr_reader :config
       attr_reader :loop
@@ -122,15 +121,40 @@ module Skep
         2 * (config&.boot_timeout || option.read(given) || option.value)
       end
 
-      # Called by MoldPool: what molds report of nodes.
+      # Called by MoldPool.
 
-      def node_forked(page_index, pid, pidfd)
-        leader(pid)
-        @node_pool.node_forked(page_index, pid, pidfd)
+      # The first mold that has loaded the swarm file determines the configuration.
+      def mold_loaded(mold, plain)
+        configure(plain) unless config
+        @mold_pool.prepare(mold) if config && failures.empty?
       end
 
-      def fork_failed(page_index, error) = @node_pool.fork_failed(page_index, error)
-      def node_exited(page_index, pid, exit) = @node_pool.node_exited(page_index, pid, exit)
+      def mold_rejected(error, exit_code)
+        fail_boot(error, ExitCode.of_boot([exit_code])) unless nodes_requested?
+      end
+
+      def mold_ready(mold)
+        return if stopping? # nodes still have their grace period
+        return @mold_pool.retire(mold, in_use: false) if @node_pool.mold # of a rollout
+
+        @lifecycle.run
+        @node_pool.mold = mold
+        @node_pool.start if mold.number.zero? || !nodes_requested?
+        @lifecycle.request_nodes
+        events.keep_running_after_errors
+      end
+
+      # obstacle: why it couldn't even begin to load; nil if that isn't known.
+      def mold_exited(mold, exit_status, obstacle)
+        return if stopping? || nodes_requested?
+        return @boot.overdue if mold.kill_reason == "boot_timeout"
+
+        why = [exit_status, *obstacle].join(": ")
+        fail_boot("#{file}: the mold ended while it loaded it, #{why}")
+      end
+
+      # A mold or a node has started, and is the leader of a process group.
+      def leader(pid) = @process_setup.orphan_reaper.leader(pid)
 
       # Returns true if this exit was caused by the kernel's OOM killer.
       def oom?(exit) = @node_pool&.cgroup_memory&.oom?(exit)
@@ -140,6 +164,45 @@ module Skep
       def close_in_child
         [@observers, @own_processes, @resources, @process_setup].compact.each(&:close_in_child)
       end
+
+      # Called by a reload whose code all nodes run from here on. The status report shows the kinds
+      # of work of the new file. Their numbers of nodes and threads don't change.
+      def code_adopted(plain)
+        tasks = config.tasks.zip(plain["tasks"]).map { |old, new| { **old, **new.slice("facts") } }
+        @plain = { **@plain, "tasks" => tasks }
+        @config = read(@plain)
+      end
+
+      # Called by NodePool.
+
+      # The first node is ready.
+      def booted = @boot.over
+      def check_boot = @boot.look
+
+      # The next node is launched before the processes that the last one left are reaped.
+      def node_exited
+        reap
+        check_boot
+      end
+
+      def node_warm(node)
+        changes.refork(node) if config.refork_after && node.task
+      end
+
+      # Sends the status to the helper, which has asked for it.
+      def send_status(node, number)
+        return unless node.helper?
+
+        snapshots.each do |facts|
+          break if node.channel.post("answer", { number:, status: facts }, may_drop: true)
+        end
+      end
+
+      # The last node of a mold is gone.
+      def mold_unused(mold) = @mold_pool.release_if_unused(mold)
+
+      # All nodes are killed: a mold that doesn't report their exits is stuck.
+      def kill_molds_later = loop.after(FORCE_SECONDS) { @mold_pool.kill }
 
       # Ends the swarm because it can't boot. sentence: the error for the user.
       def fail_boot(sentence, exit_code = ExitCode::FAILED)
@@ -152,7 +215,7 @@ module Skep
         return if @lifecycle.stopped?
 
         @lifecycle.finish
-        @boot.over unless @node_pool&.ever_ready?
+        @boot.over
         @mold_pool.release { loop.stop }
       end
 
@@ -188,11 +251,7 @@ module Skep
 
       def subscribe
         events.subscribe { |event| tell(event) }
-        # The next node is launched before the processes that the last one left are reaped.
-        events.subscribe(*NODE_ENDS) { reap }
         subscribe_to_errors
-        subscribe_to_pool
-        subscribe_to_molds
       end
 
       # What is to be done comes first: they are told at the end of the turn, in the order of the
@@ -236,85 +295,6 @@ module Skep
         @stop_limit ||= loop.after((config&.stop_timeout || 0) + STOP_MARGIN) { loop.stop }
       end
 
-      def subscribe_to_pool
-        events.subscribe(:work_ended) { |event| stop(reason: event.facts[:outcome]) }
-        events.subscribe(:pool_drained) { finish }
-        # A mold that doesn't report the exits of its nodes is stuck.
-        events.subscribe(:nodes_killed) { loop.after(FORCE_SECONDS) { @mold_pool.kill } }
-        events.subscribe(:mold_unused) { |event| @mold_pool.release_if_unused(event.subject) }
-        events.subscribe(:node_warm) { |event| refork(event.subject) }
-        events.subscribe(:status_asked) { |event| answer(event.subject, event.facts[:number]) }
-      end
-
-      def refork(node)
-        changes.refork(node) if config.refork_after && node.task
-      end
-
-      # Sends the status to the helper.
-      def answer(node, number)
-        return unless node.helper?
-
-        snapshots.each do |facts|
-          break if node.channel.post("answer", { number:, status: facts }, may_drop: true)
-        end
-      end
-
-      # Molds::MoldPool publishes the messages of molds as these events.
-      def subscribe_to_molds
-        events.subscribe(:mold_booting) { |event| leader(event.subject.pid) }
-        events.subscribe(:mold_loaded) { |event| mold_loaded(event.subject, **event.facts) }
-        events.subscribe(:mold_load_rejected) { |event| mold_load_rejected(**event.facts) }
-        events.subscribe(:mold_ready) { |event| mold_ready(event.subject) }
-        events.subscribe(:code_adopted) { |event| code_adopted(**event.facts) }
-        events.subscribe(:mold_exited) { |event| mold_exited(event.subject, **event.facts) }
-      end
-
-      # The first mold that has loaded the swarm file determines the configuration. The rollout
-      # checks the file of a candidate.
-      def mold_loaded(mold, plain:)
-        return if mold.candidate?
-
-        configure(plain) unless config
-        @mold_pool.prepare(mold) if config && failures.empty?
-      end
-
-      def mold_load_rejected(error:, exit_code:)
-        fail_boot(error, ExitCode.of_boot([exit_code])) unless nodes_requested?
-      end
-
-      def mold_ready(mold)
-        @node_pool.pass_on_events if mold.passes_on?
-        return if mold.candidate? || stopping? # nodes still have their grace period
-        return @mold_pool.retire(mold, in_use: false) if @node_pool.mold # of a rollout
-
-        @lifecycle.run
-        @node_pool.mold = mold
-        @node_pool.start if mold.number.zero? || !nodes_requested?
-        @lifecycle.request_nodes
-        events.keep_running_after_errors
-      end
-
-      # The status report shows the kinds of work of the new file. Their numbers of nodes and
-      # threads don't change.
-      def code_adopted(plain:)
-        tasks = config.tasks.zip(plain["tasks"]).map { |old, new| { **old, **new.slice("facts") } }
-        @plain = { **@plain, "tasks" => tasks }
-        @config = read(@plain)
-      end
-
-      # obstacle: why it couldn't even begin to load; nil if that isn't known.
-      def mold_exited(mold, exit_status:, obstacle:)
-        @node_pool&.mold_exited(mold)
-        return if stopping? || nodes_requested?
-        return @boot.overdue if mold.kill_reason == "boot_timeout"
-
-        why = [exit_status, *obstacle].join(": ")
-        fail_boot("#{file}: the mold ended while it loaded it, #{why}")
-      end
-
-      # A mold or a node has started, and is the leader of a process group.
-      def leader(pid) = @process_setup.orphan_reaper.leader(pid)
-
       def open
         @started_at = OS.now
         @loop = OS::EventLoop.new(guard: events.method(:guard))
@@ -345,9 +325,9 @@ module Skep
       end
 
       def build_pools
-        @node_pool = Nodes::NodePool.new(config, @lifecycle, loop:, events:,
-                                                             page: @resources.page,
-                                                             layout: @resources.layout)
+        @node_pool = Nodes::NodePool.new(self, config, @lifecycle, loop:, events:,
+                                                                   page: @resources.page,
+                                                                   layout: @resources.layout)
         @mold_pool.configure(config, @resources.page, @resources.layout)
       end
 

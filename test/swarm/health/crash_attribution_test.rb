@@ -89,8 +89,8 @@ class CrashAttributionTest < Skep::TestCase
     @nodes[0].exit_status = ExitStatus.new(nil, "SEGV")
     [true, false].each do |stopping|
       @node_pool.stopping = stopping
-      @events.announce(:node_lost, @nodes[0])
-      @events.publish(:node_died, @nodes[0])
+      @crash_attribution.record_crash(@nodes[0])
+      @crash_attribution.set_exit(@nodes[0], @nodes[0].exit_status)
       assert_equal stopping, @crash_attribution.to_plain.empty?
     end
   end

@@ -95,7 +95,7 @@ class HungNodeKillerTest < Skep::TestCase
 
   test "publishes what is known of a node that dies before its backtraces arrive" do
     hung_node_killer.start(@node, :hung, status(0))
-    2.times { @events.announce(:node_lost, @node) }
+    2.times { hung_node_killer.publish(@node) }
     assert_equal [:node_hung], @published.map(&:first)
     refute_predicate @node, :terminated?
   end

@@ -6,7 +6,9 @@ require "skep/swarm"
 # With a real loop, and processes that only sleep. The test holds the molds' ends of the channels.
 class MoldPoolTest < Skep::TestCase
   Swarm = Skep::Swarm
+  # Of NodePool, too, and of a rollout.
   Supervisor = Struct.new(:nodes_requested, :stopping, :reports) do
+    def node_pool = self
     def nodes_requested? = nodes_requested
     def stopping? = stopping
     def boot_limit = 60.0
@@ -14,6 +16,12 @@ class MoldPoolTest < Skep::TestCase
     def close_in_child = Process.spawn("sleep", "60")
     def fork_failed(*facts) = reports << [:fork_failed, *facts]
     def node_exited(*facts) = reports << [:node_exited, *facts]
+    def leader(_pid) = nil
+    def pass_on_events = reports << [:pass_on_events]
+    def mold_loaded(_mold, plain) = reports << [:mold_loaded, plain]
+    def mold_rejected(*facts) = reports << [:mold_rejected, *facts]
+    def mold_ready(_mold) = reports << [:mold_ready]
+    def mold_exited(*facts) = reports << [:mold_exited, *facts.drop(1)]
   end
   Launcher = Struct.new(:theirs, :failures) do
     def start(_number, close_in_child:)
@@ -32,16 +40,19 @@ class MoldPoolTest < Skep::TestCase
   end
   READY = { "seconds" => 0.5, "findings" => ["a thread"], "warmup" => { "gc" => "done" },
             "passes_on" => true, "slots" => 3 }.freeze
-  FACTS = %i[mold_booting mold_loaded mold_load_rejected mold_load_failed mold_ready mold_died
-             mold_exited mold_hung fork_guard].freeze
-  private_constant :Swarm, :Supervisor, :Launcher, :Clock, :READY, :FACTS
+  # A rollout that rejects each file.
+  Rejecting = Struct.new(:pool, :mold) do
+    def mold_rejected(*) = pool.retire(mold, in_use: false)
+    def mold_exited(*) = nil
+  end
+  private_constant :Swarm, :Supervisor, :Launcher, :Clock, :READY, :Rejecting
 
   def setup
     super
     @loop = Skep::OS::EventLoop.new
     @events = Swarm::Runtime::EventBus.new
     @published = []
-    @events.subscribe(*FACTS) { |event| @published << event }
+    @events.subscribe { |event| @published << event }
     @supervisor = Supervisor.new(true, false, [])
     @launcher = Launcher.new([], 0)
     @pool = Swarm::Molds::MoldPool.new(@launcher, @supervisor, loop: @loop, events: @events)
@@ -62,12 +73,13 @@ class MoldPoolTest < Skep::TestCase
     mold = @pool.start
     send_from(mold, "loaded", "name" => "s", "options" => {}, "tasks" => [],
                               "events" => ["node_died"])
-    assert_equal [%w[node_died], "s"], [mold.events, @published.last.facts[:plain]["name"]]
+    name, plain = @supervisor.reports.last
+    assert_equal [%w[node_died], :mold_loaded, "s"], [mold.events, name, plain["name"]]
     @pool.prepare(mold)
     send_from(mold, "ready", READY)
-    assert_equal %i[mold_booting mold_loaded fork_guard mold_ready], @published.map(&:name)
+    assert_equal %i[mold_booting fork_guard mold_warmed mold_ready], @published.map(&:name)
+    assert_equal [[:pass_on_events], [:mold_ready]], @supervisor.reports.last(2)
     assert_predicate mold, :ready?
-    assert_predicate mold, :passes_on?
   end
 
   test "ignores a second ready message of a mold" do
@@ -77,8 +89,9 @@ class MoldPoolTest < Skep::TestCase
     assert_equal before, @published.size
   end
 
-  test "passes on to the supervisor what a mold reports of nodes" do
+  test "passes on to the pool of nodes what a mold reports of them" do
     mold = ready_mold
+    @supervisor.reports.clear
     send_from(mold, "fork_failed", "page_index" => 3, "error" => "EAGAIN")
     send_from(mold, "exited", "page_index" => 4, "pid" => 42, "exit_status" => 1, "signal" => nil)
     assert_equal [[:fork_failed, 3, "EAGAIN"],
@@ -90,12 +103,13 @@ class MoldPoolTest < Skep::TestCase
     dead.kill
     turn_until { @pool.molds.any? { |mold| mold != dead } }
     assert_equal [1], @pool.molds.map(&:number)
-    assert_equal %i[mold_died mold_exited mold_booting], @published.last(3).map(&:name)
-    assert_equal "KILL", @published[-2].facts[:exit_status].signal
+    assert_equal %i[mold_died mold_booting], @published.last(2).map(&:name)
+    name, exit_status = @supervisor.reports.last
+    assert_equal [:mold_exited, "KILL"], [name, exit_status.signal]
   end
 
   test "doesn't restart a candidate, a retired mold or a mold of the first boot" do
-    ready_mold(candidate: true).kill
+    ready_mold(@supervisor).kill
     mold = ready_mold
     @pool.retire(mold, in_use: true)
     mold.kill
@@ -122,28 +136,28 @@ class MoldPoolTest < Skep::TestCase
     mold = @pool.start
     send_from(mold, "refused", "sentence" => "no", "exit_code" => 78)
     turn_until { @pool.molds.empty? || @pool.molds.first != mold }
-    assert_equal %i[mold_load_failed mold_load_rejected], @published[1, 2].map(&:name)
+    assert_equal :mold_load_failed, @published[1].name
+    assert_includes @supervisor.reports, [:mold_rejected, "no", 78]
     assert_predicate mold, :killed?
   end
 
   test "lets a candidate leave whose file its rollout has rejected, without a warning" do
-    levels = []
-    @events.subscribe(:mold_died) { |event| levels << event.level }
-    @events.subscribe(:mold_load_rejected) { |event| @pool.retire(event.subject, in_use: false) }
-    mold = @pool.start(candidate: true)
+    mold = @pool.start(rollout = Rejecting.new(@pool))
+    rollout.mold = mold
     send_from(mold, "refused", "sentence" => "no", "exit_code" => 78)
     assert_equal [:leaving, false], [mold.state, mold.killed?]
     mold.kill # it doesn't leave in time
     turn_until { @pool.molds.empty? }
-    assert_equal [:debug], levels
+    died = @published.find { |event| event.name == :mold_died }
+    assert_equal :debug, died.level
   end
 
-  test "before the first boot, only announces mold_load_rejected for the supervisor" do
+  test "before the first boot, only tells the supervisor of an invalid file" do
     @supervisor.nodes_requested = false
     mold = @pool.start
     send_from(mold, "refused", "sentence" => "no", "exit_code" => 78)
-    assert_equal %i[mold_booting mold_load_rejected], @published.map(&:name)
-    assert_equal({ error: "no", exit_code: 78 }, @published.last.facts)
+    assert_equal [:mold_booting], @published.map(&:name)
+    assert_equal [[:mold_rejected, "no", 78]], @supervisor.reports
     refute_predicate mold, :killed?
   end
 
@@ -190,8 +204,8 @@ class MoldPoolTest < Skep::TestCase
 
   def layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 4, threads: 1)
 
-  def ready_mold(**how)
-    @pool.start(**how).tap do |mold|
+  def ready_mold(*rollout)
+    @pool.start(*rollout).tap do |mold|
       @pool.prepare(mold)
       received(mold)
       send_from(mold, "ready", READY)

@@ -23,6 +23,7 @@ class NodeExitsTest < Skep::TestCase
     def oom?(_status) = @oom
     def lost(_node) = push(:lost)
     def removed(_node) = push(:removed)
+    def exit_published(_node) = push(:exit_published)
     def exited(_node, left) = push([:exited, left])
     def reconcile(_slot) = push(:reconcile)
     def give(_node) = push(:give)
@@ -39,7 +40,6 @@ class NodeExitsTest < Skep::TestCase
     @lifecycle = Swarm::Supervisor::Lifecycle.new
     @events, bus = [], Swarm::Runtime::EventBus.new
     bus.subscribe { |event| @events << event }
-    bus.subscribe(:node_lost) { |event| @events << event }
     @calls = Calls.new
     @nodes = Swarm::Nodes::NodeTable.new(8)
     @calls.node_table = @nodes
@@ -55,31 +55,31 @@ class NodeExitsTest < Skep::TestCase
     super
   end
 
-  test "publishes node_died after node_lost, then the pool sees to the slot" do
+  test "publishes node_died once the node is lost, then the pool sees to the slot" do
     node = ready(launch)
     @exits.record_exit(node, Exit.new(3))
-    assert_equal %i[node_lost node_died], @events.map(&:name)
+    assert_equal [:node_died], @events.map(&:name)
     assert_equal [3, "work", ["job 1"], :warn],
-                 [*@events[1].facts.values_at("exit_status", :phase, :in_flight), @events[1].level]
-    assert_equal [:drain, :lost, :removed, %i[exited empty]], @calls
+                 [*@events[0].facts.values_at("exit_status", :phase, :in_flight), @events[0].level]
+    assert_equal [:drain, :lost, :removed, :exit_published, %i[exited empty]], @calls
     assert_equal [[], false, :dead], [@nodes.nodes, @slot.live?, node.state]
   end
 
   test "publishes a clean exit as node_exited, not as node_died" do
     @exits.record_exit(ready(launch), Exit.new(0))
-    assert_equal [:node_exited, :info], [@events[1].name, @events[1].level]
+    assert_equal [:node_exited, :info], [@events[0].name, @events[0].level]
   end
 
   test "records the exit of a node only once" do
     node = ready(launch)
     2.times { @exits.record_exit(node, Exit.new(3)) }
-    assert_equal %i[node_lost node_died], @events.map(&:name)
+    assert_equal [:node_died], @events.map(&:name)
   end
 
   test "an OOM kill has the reason oom" do
     @calls.oom = true
     @exits.record_exit(ready(launch), Exit.new(nil, "KILL"))
-    assert_equal "oom", @events[1].facts[:reason]
+    assert_equal "oom", @events[0].facts[:reason]
   end
 
   test "a successor takes over the slot of a node that exits" do
@@ -103,21 +103,21 @@ class NodeExitsTest < Skep::TestCase
       node = follow(process)
       node.pidfd.signal(:KILL)
       @loop.turn(5) until node.state == :dead
-      assert_equal [:node_lost, :node_died], @events.map(&:name)
-      assert_equal ["KILL", %i[exited empty]], [@events[1].facts["signal"], @calls.last]
+      assert_equal [:node_died], @events.map(&:name)
+      assert_equal ["KILL", %i[exited empty]], [@events[0].facts["signal"], @calls.last]
     end
 
     test "a node that ends with an exit status is recorded at once, with that" do
       node = follow(Process.spawn("exit 7"))
       @loop.turn(5) until node.state == :dead
-      assert_equal 7, @events[1].facts["exit_status"]
+      assert_equal 7, @events[0].facts["exit_status"]
     end
   end
 
   test "a node that ends with status 0 is lost, and waits for the report of its exit" do
     node = follow(Process.spawn("exit 0"))
     @loop.turn(5) until node.lost?
-    assert_equal [%i[drain lost], [:node_lost]], [@calls, @events.map(&:name)]
+    assert_equal [%i[drain lost], []], [@calls, @events]
     @exits.record_exit(node, Exit.new(0))
     assert_equal :node_exited, @events.last.name
   end

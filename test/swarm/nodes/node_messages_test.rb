@@ -11,6 +11,7 @@ class NodeMessagesTest < Skep::TestCase
   class Calls < Array
     def liveness_monitor = self
     def node_ready(node) = push([:node_ready, node])
+    def node_failed = nil
     def became_mold(node) = push([:became_mold, node])
     def leaving(node) = push([:leaving, node])
     def channel_closed(node) = push([:channel_closed, node])

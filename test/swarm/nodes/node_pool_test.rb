@@ -26,7 +26,17 @@ class NodePoolTest < Skep::TestCase
       suspects
     end
   end
-  private_constant :Swarm, :Exit, :Mold
+  # Records the calls beside the events.
+  Supervisor = Struct.new(:calls) do
+    def leader(_pid) = nil
+    def booted = calls << :booted
+    def node_exited = nil
+    def mold_unused(_mold) = nil
+    def kill_molds_later = calls << :kill_molds_later
+    def stop(reason:) = calls << reason
+    def finish = calls << :finish
+  end
+  private_constant :Swarm, :Exit, :Mold, :Supervisor
 
   def setup
     super
@@ -34,13 +44,12 @@ class NodePoolTest < Skep::TestCase
     @lifecycle = Swarm::Supervisor::Lifecycle.new
     @events, bus = [], Swarm::Runtime::EventBus.new
     bus.subscribe { |event| @events << event.name }
-    bus.subscribe(:pool_drained, :nodes_killed) { |event| @events << event.name }
     config = Swarm::Definition::Config.new("s", { "nodes" => 2, "boot_concurrency" => 9 },
                                            tasks: [{}])
     layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 8, threads: 1)
     @page = Skep::OS::SharedPage.create(layout.total)
-    @pool = Swarm::Nodes::NodePool.new(config, @lifecycle, loop: @loop, events: bus, page: @page,
-                                                           layout:)
+    @pool = Swarm::Nodes::NodePool.new(Supervisor.new(@events), config, @lifecycle,
+                                       loop: @loop, events: bus, page: @page, layout:)
     @mold = Mold.new
   end
 
@@ -133,31 +142,31 @@ class NodePoolTest < Skep::TestCase
     assert_equal 4, @pool.room
   end
 
-  test "a stop restarts nothing, and announces pool_drained after the last exit" do
+  test "a stop restarts nothing, and is finished after the last exit" do
     nodes = ready_nodes
     @lifecycle.stop
     @pool.stop
     assert_equal %i[stopping stopping], nodes.map(&:state)
     nodes.each do |node|
-      refute_includes @events, :pool_drained
+      refute_includes @events, :finish
       crash(node)
     end
-    assert_equal [1, 2], [@events.count(:pool_drained), @mold.forked.size]
+    assert_equal [1, 2], [@events.count(:finish), @mold.forked.size]
   end
 
-  test "kill_all kills all nodes at once, and announces nodes_killed" do
+  test "kill_all kills all nodes at once, and later their molds" do
     nodes = ready_nodes
     @pool.kill_all("QUIT")
-    assert_includes @events, :nodes_killed
+    assert_includes @events, :kill_molds_later
     assert_equal [%w[QUIT QUIT], true], [nodes.map(&:reason), nodes.all?(&:killed?)]
     nodes.each { |node| crash(node) }
-    assert_includes @events, :pool_drained
+    assert_includes @events, :finish
   end
 
   test "a pool without a process is drained at once" do
     @lifecycle.stop
     @pool.stop
-    assert_equal [:pool_drained], @events
+    assert_equal [:finish], @events
   end
 
   private

@@ -98,7 +98,7 @@ class ChangeCoordinatorTest < Skep::TestCase
     @supervisor.stopping = true
     failed = nil
     @parts.events.subscribe(:refork_failed) { |event| failed = event }
-    @parts.events.announce(:mold_exited, @mold, exit_status: "status unknown")
+    @mold.rollout.mold_exited(@mold, "status unknown", nil)
     assert_equal [:info, "the swarm is stopping"], [failed.level, failed.facts[:error]]
   ensure
     close_channels
@@ -137,7 +137,7 @@ class ChangeCoordinatorTest < Skep::TestCase
     @changes.reload { |why| @ended << why }
     assert_equal ["a restart is under way: wait for its end"], @ended
 
-    @parts.events.announce(:mold_exited, @mold, exit_status: "SIGKILL")
+    @mold.rollout.mold_exited(@mold, "SIGKILL", nil)
     @parts.loop.turn until @published.last == [:restart_started]
     assert_equal [:refork_failed, "the new mold ended, SIGKILL"], @published[-2]
   ensure
@@ -148,7 +148,7 @@ class ChangeCoordinatorTest < Skep::TestCase
     reforked(@parts.slots[0].node)
     restart
     @supervisor.stopping = true
-    @parts.events.announce(:mold_exited, @mold, exit_status: "SIGKILL")
+    @mold.rollout.mold_exited(@mold, "SIGKILL", nil)
     assert_equal ["the swarm is stopping"], @ended
   ensure
     close_channels
@@ -212,7 +212,7 @@ class ChangeCoordinatorTest < Skep::TestCase
 
   def fail_reload(error)
     mold = @parts.mold_pool.asked.reverse.find { |name, *| name == :start }.last
-    @parts.events.announce(:mold_load_rejected, mold, error:, exit_code: 1)
+    mold.rollout.mold_rejected(error, 1)
   end
 
   def close_channels = @parts.mold_pool.taken.each(&:close)

@@ -29,7 +29,7 @@ class ReforkTest < Skep::TestCase
     become_mold
     @parts.node_pool.became_mold(@node)
     assert_equal [[:take, 1, @node.pid]], asked
-    events.publish(:mold_ready, mold = @refork.mold)
+    @refork.mold_ready(mold = @refork.mold)
     @parts.replace_one
     assert_equal :judging, @refork.state
     @parts.loop.turn until @refork.state == :rolling
@@ -41,7 +41,7 @@ class ReforkTest < Skep::TestCase
   test "rolls back if the canary reports unhealthy" do
     become_mold
     @parts.node_pool.became_mold(@node)
-    events.publish(:mold_ready, @refork.mold)
+    @refork.mold_ready(@refork.mold)
     @parts.replace_one
     @parts.slots[1].node.unhealthy_reports.add("no database", 1.0)
     @parts.loop.turn until @ended.any?
@@ -52,11 +52,11 @@ class ReforkTest < Skep::TestCase
   test "the canary's slot gets a node of the old mold at once if canary and mold die" do
     become_mold
     @parts.node_pool.became_mold(@node)
-    events.publish(:mold_ready, mold = @refork.mold)
+    @refork.mold_ready(mold = @refork.mold)
     @parts.ended(@parts.replace_one, signal: "KILL")
     mold.alive = false
     @parts.node_pool.mold_exited(mold)
-    events.publish(:mold_exited, mold, exit_status: Skep::Swarm::IPC::ExitStatus.new(nil, "KILL"))
+    @refork.mold_exited(mold, Skep::Swarm::IPC::ExitStatus.new(nil, "KILL"), nil)
     assert_equal :rolled_back, @refork.state
     assert_equal [@parts.old], @parts.booting.map(&:mold).uniq
     assert_empty @parts.slots.reject(&:live?)
@@ -93,7 +93,6 @@ class ReforkTest < Skep::TestCase
 
   private
 
-  def events = @parts.events
   def asked = @parts.mold_pool.asked
 
   # Its successor is ready, and it is ordered to become a mold.

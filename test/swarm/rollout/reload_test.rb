@@ -29,7 +29,7 @@ class ReloadTest < Skep::TestCase
     assert_equal [[:adopt, 1], [:retire, 0, true]], asked.drop(1)
     assert_equal [:rolling, @mold, [1, 0]],
                  [@reload.state, @parts.node_pool.mold, @mold.forked.map(&:id)]
-    assert_equal [[:code_adopted, { plain: PLAIN }]], @facts
+    assert_equal [PLAIN], @adopted
     @parts.replace_one
     assert_equal [[nil], :done], [@ended, @reload.state]
   end
@@ -63,7 +63,7 @@ class ReloadTest < Skep::TestCase
     mold_ready
     canary = @parts.forked(slots[1].successor)
     @mold.alive = false
-    events.announce(:mold_exited, @mold, exit_status: "SIGKILL")
+    @reload.mold_exited(@mold, "SIGKILL", nil)
     assert_equal ["the new mold ended, SIGKILL"], @ended
     assert_equal [true, "reload"], [canary.killed?, canary.reason]
     @parts.ended(canary, signal: "KILL")
@@ -77,7 +77,7 @@ class ReloadTest < Skep::TestCase
     mold_ready
     canary = @parts.ready(slots[1].successor)
     @mold.alive = false
-    events.announce(:mold_exited, @mold, exit_status: "SIGKILL")
+    @reload.mold_exited(@mold, "SIGKILL", nil)
     @parts.ended(@parts.stopping.first)
     @parts.ended(canary, signal: "KILL")
     assert_equal [[slots[1].node], :booting], [@parts.old.forked.last(1), slots[1].status]
@@ -130,20 +130,14 @@ class ReloadTest < Skep::TestCase
   end
 
   test "rolls back with what kept the new mold from loading" do
-    events.announce(:mold_exited, @mold, exit_status: "exit status 1",
-                                         obstacle: "the Gemfile was deleted")
+    @reload.mold_exited(@mold, "exit status 1", "the Gemfile was deleted")
     assert_equal ["the new mold ended, exit status 1: the Gemfile was deleted"], @ended
   end
 
   test "rolls back if the new mold can't load the file" do
-    events.announce(:mold_load_rejected, @mold, error: "syntax", exit_code: 78)
-    events.announce(:mold_exited, @mold, exit_status: "exit 1")
+    @reload.mold_rejected("syntax", 78)
+    @reload.mold_exited(@mold, "exit 1", nil)
     assert_equal ["syntax"], @ended
-  end
-
-  test "ignores events of other molds" do
-    events.announce(:mold_exited, @parts.old, exit_status: "SIGKILL")
-    assert_equal :starting, @reload.state
   end
 
   test "is rolled back by a stop, whatever it waits for" do
@@ -160,19 +154,23 @@ class ReloadTest < Skep::TestCase
 
   test "names the options that take effect at the next start" do
     loaded("options" => { "nodes" => 2, "stop_timeout" => 9 })
-    assert_equal [[:reload_ignored,
-                   { error: "stop_timeout changed: takes effect at the next start" }]], @facts
+    event = @parts.published.last
+    assert_equal [:reload_ignored, "stop_timeout changed: takes effect at the next start"],
+                 [event.name, event.facts[:error]]
     assert_equal [[:prepare, 1]], asked
   end
+
+  # The supervisor's.
+  def config = read(PLAIN)
+  def read(plain) = Config.new(plain["name"], plain["options"], tasks: plain["tasks"], events: [])
+  def code_adopted(plain) = @adopted << plain
 
   private
 
   def begin_reload(parts)
     @parts = parts
-    @ended, @facts = [], []
-    events.subscribe(:code_adopted, :reload_ignored) { |event| @facts << [event.name, event.facts] }
-    @reload = Skep::Swarm::Rollout::Reload.new(read(PLAIN), read: method(:read),
-                                               **@parts.to_h) do |why, hint|
+    @ended, @adopted = [], []
+    @reload = Skep::Swarm::Rollout::Reload.new(self, **@parts.to_h) do |why, hint|
       @ended << why
       @hint = hint
     end
@@ -186,10 +184,8 @@ class ReloadTest < Skep::TestCase
     mold_ready
   end
 
-  def read(plain) = Config.new(plain["name"], plain["options"], tasks: plain["tasks"], events: [])
-  def events = @parts.events
   def slots = @parts.slots
   def asked = @parts.mold_pool.asked
-  def loaded(**new) = events.announce(:mold_loaded, @mold, plain: PLAIN.merge(new))
-  def mold_ready = events.publish(:mold_ready, @mold)
+  def loaded(**new) = @reload.mold_loaded(@mold, PLAIN.merge(new))
+  def mold_ready = @reload.mold_ready(@mold)
 end

@@ -12,7 +12,7 @@ class RolloutParts
   # Records the requested forks.
   class Mold
     attr_reader :number, :forked, :sockets
-    attr_accessor :alive
+    attr_accessor :alive, :rollout
 
     def initialize(number)
       @number = number
@@ -51,9 +51,10 @@ class RolloutParts
       @molds = []
     end
 
-    def start(candidate:)
+    def start(rollout)
       molds << Mold.new(1)
-      asked << [:start, candidate, molds.last]
+      molds.last.rollout = rollout
+      asked << [:start, molds.last]
       molds.last
     end
 
@@ -62,12 +63,24 @@ class RolloutParts
     def adopt(mold) = asked << [:adopt, mold.number]
     def retire(mold, in_use:) = asked << [:retire, mold.number, in_use]
 
-    def take(number, pid, _pidfd, channel)
+    def take(number, pid, _pidfd, channel, rollout)
       taken << channel
       asked << [:take, number, pid]
       molds << Mold.new(number)
+      molds.last.rollout = rollout
       molds.last
     end
+  end
+
+  # Of NodePool.
+  class Supervisor
+    def leader(_pid) = nil
+    def booted = nil
+    def node_exited = nil
+    def mold_unused(_mold) = nil
+    def kill_molds_later = nil
+    def stop(reason:) = reason
+    def finish = nil
   end
 
   attr_reader :old, :node_pool, :mold_pool, :loop, :events, :lifecycle, :published
@@ -140,7 +153,8 @@ class RolloutParts
     config = Swarm::Definition::Config.new("s", options, tasks: [{}])
     layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 4 * (loads.size + 4), threads: 1)
     @page = Skep::OS::SharedPage.create(layout.total)
-    @node_pool = NodePool.new(config, lifecycle, loop:, events:, page: @page, layout:)
+    @node_pool = NodePool.new(Supervisor.new, config, lifecycle, loop:, events:, page: @page,
+                                                                 layout:)
     @node_pool.loads = loads
   end
 end

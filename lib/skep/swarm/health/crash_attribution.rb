@@ -34,7 +34,6 @@ module Skep
           @scoreboard = scoreboard
           @events = events
           @recorded = {}.compare_by_identity
-          watch(events)
         end
 
         # Returns the suspects. Most swarms never have any, so CrashSuspects is created on demand.
@@ -42,10 +41,12 @@ module Skep
         def to_plain = to_a.map(&:to_plain)
 
         def record_crash(node)
-          record(node) if CRASH_REASONS.include?(node.reason)
+          record(node) if !@node_pool.stopping? && CRASH_REASONS.include?(node.reason)
         end
 
         def set_exit(node, exit)
+          return if @node_pool.stopping? && !@recorded.key?(node)
+
           record(node) if CRASH_REASONS.include?(node.reason) || certain_crash?(exit)
           recorded = @recorded.delete(node) or return
 
@@ -76,16 +77,6 @@ module Skep
         end
 
         private
-
-        def watch(events)
-          events.subscribe(:node_lost) do |event|
-            record_crash(event.subject) unless @node_pool.stopping?
-          end
-          events.subscribe(:node_died, :node_exited) do |event|
-            node = event.subject
-            set_exit(node, node.exit_status) if @recorded.key?(node) || !@node_pool.stopping?
-          end
-        end
 
         def suspects = @suspects ||= IPC::CrashSuspects.new
 

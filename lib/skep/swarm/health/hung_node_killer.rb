@@ -5,6 +5,7 @@
 #   hung_node_killer = HungNodeKiller.new(config, loop:, scoreboard:, events:)
 #   hung_node_killer.start(node, :hung, status)      # LivenessMonitor found that the node hangs
 #   hung_node_killer.add_backtraces(node, threads)   # the node has sent its backtraces
+#   hung_node_killer.publish(node)                   # it has died: what is known of its hang
 #
 # | when | what |
 # |---|---|
@@ -36,7 +37,6 @@ module Skep
           @liveness = LivenessPolicy.new(timeout: config.liveness_timeout)
           @events = events
           @diagnoses = {}.compare_by_identity
-          events.subscribe(:node_lost) { |event| publish(event.subject) }
         end
 
         # failure: :hung, or :repeated or :lasting of UnhealthyPolicy. status: of the hung thread.
@@ -59,6 +59,13 @@ module Skep
           facts[:state] = hung_task(facts)&.fetch(:state) || facts[:state] if facts[:thread]
           diagnosis.timer.cancel
           finish(node)
+        end
+
+        def publish(node)
+          diagnosis = @diagnoses.delete(node) or return
+          failure, facts = diagnosis.failure, diagnosis.facts
+          node.slot.last_hang = { pid: node.pid, at: OS.now, reason: reason(failure), **facts }
+          @events.publish(EVENTS.fetch(failure), node, level: :error, **facts)
         end
 
         private
@@ -114,13 +121,6 @@ module Skep
           diagnosis = @diagnoses[node] or return
           publish(node)
           node.terminate(reason(diagnosis.failure))
-        end
-
-        def publish(node)
-          diagnosis = @diagnoses.delete(node) or return
-          failure, facts = diagnosis.failure, diagnosis.facts
-          node.slot.last_hang = { pid: node.pid, at: OS.now, reason: reason(failure), **facts }
-          @events.publish(EVENTS.fetch(failure), node, level: :error, **facts)
         end
 
         def kill_later(node, seconds)

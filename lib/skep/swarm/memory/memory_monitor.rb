@@ -41,7 +41,15 @@ module Skep
           @limit = cgroup_memory.within(:memory_limit, config.memory_limit)
           budget = cgroup_memory.within(:memory_budget, config.memory_budget)
           @budget = MemoryBudget.new(budget, events:) if budget
-          events.subscribe(:node_ready) { |event| watch(event.subject) }
+        end
+
+        # It is ready.
+        def watch(node)
+          return if node.helper?
+
+          node.node_memory = NodeMemory.new(OS.now, lifetime:)
+          look(node, OS.now)
+          check_in(SHORTEST)
         end
 
         # Returns nil before the node is ready.
@@ -65,14 +73,6 @@ module Skep
         end
 
         private
-
-        def watch(node)
-          return if node.helper?
-
-          node.node_memory = NodeMemory.new(OS.now, lifetime:)
-          look(node, OS.now)
-          check_in(SHORTEST)
-        end
 
         def lifetime = @config.max_lifetime&.*(1 + (JITTER * ((2 * @random.rand) - 1)))
 

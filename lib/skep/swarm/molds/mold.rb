@@ -41,14 +41,15 @@ module Skep
         attr_reader :started_at
         attr_reader :heard_at # its last word
         attr_reader :events # that its file's blocks want; nil: not known
+        attr_reader :rollout # that tries it; only that forks from it
 
-        def initialize(number, pid, channel, now, pidfd: OS::Pidfd.open(pid), candidate: false)
+        def initialize(number, pid, channel, now, pidfd: OS::Pidfd.open(pid), rollout: nil)
           @number = number
           @pid = pid
           @pidfd = pidfd
           @channel = channel
           @started_at = @heard_at = now
-          @candidate = candidate
+          @rollout = rollout
           @state = :loading
           @watches = []
         end
@@ -77,13 +78,10 @@ module Skep
         # Returns true if nothing is forked from it any more.
         def retired? = %i[retired leaving].include?(@state)
 
-        # Returns true while a rollout tries it: only that rollout forks from it.
-        def candidate? = @candidate
+        def candidate? = !rollout.nil?
 
-        def adopt = @candidate = false
-
-        # Returns true if its file's application wants all events passed on to it.
-        def passes_on? = @passes_on ? true : false
+        # It is a candidate no longer.
+        def adopt = @rollout = nil
 
         # Its file is loaded, and has blocks for these events.
         def loaded(events) = @events = events
@@ -94,10 +92,9 @@ module Skep
                                      "threads" => layout.threads }, lend: [page.to_io])
         end
 
-        def ready(passes_on: false)
+        def ready
           change(:ready)
           @booted = true
-          @passes_on = passes_on
         end
 
         # suspects: what it is to be careful of.

@@ -6,20 +6,20 @@
 #   mold_pool.start                            # the first mold loads the swarm's file
 #   mold_pool.configure(config, page, layout)  # what that file has said
 #   mold_pool.prepare(mold)
-#   mold_pool.start(candidate: true)           # a mold for a rollout to try
+#   mold_pool.start(rollout)                   # a mold for that rollout to try
 #   mold_pool.adopt(mold)                      # it is a candidate no longer
 #   mold_pool.retire(mold, in_use: true)       # it leaves when its last node is gone
 #   mold_pool.release { … }                    # all molds leave; called when none is left
 #
-# The supervisor is told what molds report of nodes: node_forked, fork_failed, node_exited. What
-# happens to a mold is on the event bus, as a rollout watches its own mold:
+# NodePool is told what molds report of nodes: node_forked, fork_failed, node_exited. What happens
+# to a mold itself is told to the rollout that tries it, otherwise to the supervisor:
 #
-# | fact | when |
+# | call | when |
 # |---|---|
-# | mold_booting, mold_ready, mold_died, … | docs/reference/events.md |
-# | mold_loaded (plain) | it has loaded the swarm's file and waits for `prepare` |
-# | mold_load_rejected (error, exit_code) | it can't load the file, or prepare |
-# | mold_exited (exit_status, obstacle) | it has ended; its nodes work on (NodePool#mold_exited) |
+# | mold_loaded (mold, plain) | it has loaded the swarm's file and waits for `prepare` |
+# | mold_rejected (error, exit_code) | it can't load the file, or prepare |
+# | mold_ready (mold) | it can fork |
+# | mold_exited (mold, exit_status, obstacle) | it has ended; its nodes work on |
 module Skep
   class Swarm
     module Molds
@@ -51,22 +51,23 @@ module Skep
           ping_in(config.liveness_timeout)
         end
 
-        # Starts a mold. A candidate is a rollout's: it isn't restarted when it ends.
-        def start(candidate: false)
+        # Starts a mold. One that a rollout tries isn't restarted when it ends.
+        def start(rollout = nil)
           number = take_number
           close_in_child = @supervisor.method(:close_in_child)
           pid, channel = @launcher.start(number, close_in_child:)
-          mold = added(number, pid, channel, candidate:)
+          mold = added(number, pid, channel, rollout)
           @events.publish(:mold_booting, mold, level: :debug)
+          @supervisor.leader(pid)
           mold
         end
 
         # A number for a mold that isn't started but made from a node.
         def take_number = (@next += 1) - 1
 
-        # A node has become a mold, and a candidate.
-        def take(number, pid, pidfd, channel)
-          add(number, pid, channel, OS.now, pidfd:, candidate: true)
+        # A node has become a mold, for that rollout to try.
+        def take(number, pid, pidfd, channel, rollout)
+          add(number, pid, channel, OS.now, pidfd:, rollout:)
         end
 
         # The file may allow it more time to boot than was known before it was loaded.
@@ -102,8 +103,8 @@ module Skep
         private
 
         # A process without a descriptor to follow it can't be a mold: it ends with its channel.
-        def added(number, pid, channel, candidate:)
-          add(number, pid, channel, OS.now, candidate:)
+        def added(number, pid, channel, rollout)
+          add(number, pid, channel, OS.now, rollout:)
         rescue SystemCallError
           channel.close
           raise
@@ -170,11 +171,11 @@ module Skep
           when "ready" then ready(mold, message) if %i[loading preparing].include?(mold.state)
           when "forked" then forked(message)
           when "fork_failed"
-            @supervisor.fork_failed(message["page_index"], message["error"])
+            node_pool.fork_failed(message["page_index"], message["error"])
           when "preforked_stuck" then preforked_stuck(mold, message["pid"])
           when "exited"
-            @supervisor.node_exited(message["page_index"], message["pid"],
-                                    IPC::ExitStatus.from(message.facts))
+            node_pool.node_exited(message["page_index"], message["pid"],
+                                  IPC::ExitStatus.from(message.facts))
           end
         end
 
@@ -184,24 +185,30 @@ module Skep
 
         def loaded(mold, plain)
           mold.loaded(plain["events"])
-          @events.announce(:mold_loaded, mold, plain:)
+          owner(mold).mold_loaded(mold, plain)
         end
+
+        # Who decides about it.
+        def owner(mold) = mold.rollout || @supervisor
+        def node_pool = @supervisor.node_pool
 
         # Before a mold was first ready the supervisor ends with that sentence, and its molds too.
         def rejected(mold, error, exit_code)
           working = @supervisor.nodes_requested?
           @events.publish(:mold_load_failed, mold, level: :error, error:) if working
-          @events.announce(:mold_load_rejected, mold, error:, exit_code:)
+          owner(mold).mold_rejected(error, exit_code)
           mold.kill if working && !mold.retired? # a rollout has let it leave
         end
 
         def ready(mold, message)
-          mold.ready(passes_on: message["passes_on"])
+          mold.ready
           message["findings"].each do |finding|
             @events.publish(:fork_guard, mold, level: :warn, error: finding)
           end
           warmed(mold, message)
           @events.publish(:mold_ready, mold, duration: message["seconds"].round(3))
+          node_pool.pass_on_events if message["passes_on"]
+          owner(mold).mold_ready(mold)
         end
 
         # Warns of `reshare` if it was asked for and could not be done.
@@ -216,9 +223,9 @@ module Skep
         # A node that the supervisor has no descriptor for can't be kept: its channel closes, and so
         # it ends.
         def forked(message)
-          @supervisor.node_forked(message["page_index"], message["pid"], pidfd(message))
+          node_pool.node_forked(message["page_index"], message["pid"], pidfd(message))
         rescue Errno::EMFILE, Errno::ENFILE => e
-          @supervisor.fork_failed(message["page_index"], e.message)
+          node_pool.fork_failed(message["page_index"], e.message)
         end
 
         def pidfd(message)
@@ -249,7 +256,8 @@ module Skep
           @molds.delete(mold)
           @launcher.failed unless mold.booted? || exit_status.clean? || @done
           report(mold, exit_status, retired, obstacle)
-          @events.announce(:mold_exited, mold, exit_status:, obstacle:)
+          node_pool&.mold_exited(mold)
+          owner(mold).mold_exited(mold, exit_status, obstacle)
           restart unless mold.candidate? || retired
           check
         end

@@ -12,8 +12,8 @@
 #
 # Two things happen, in this order:
 #
-# 1. The node is lost (node_lost is announced): its pidfd is readable, or its exit is about to be
-#    recorded. Its last messages are heard.
+# 1. The node is lost (NodePool#lost): its pidfd is readable, or its exit is about to be recorded.
+#    Its last messages are heard.
 # 2. Its exit is recorded (node_died or node_exited is published): the kernel shows how it failed,
 #    the mold has reported it, or the supervisor has reaped the node. NodePool#exited sees to its
 #    slot.
@@ -61,12 +61,12 @@ module Skep
         end
 
         def record_exit(node, status)
-          announce_loss(node)
+          lose_once(node)
           return unless node.live? # it had said that it is a mold now
 
           node.killed_by = IPC::ExitStatus::OOM if oom?(node, status)
           left = remove(node, status)
-          publish_exit(node, status) if node.pid
+          report_exit(node, status) if node.pid
           @pool.exited(node, left)
         end
 
@@ -123,7 +123,7 @@ module Skep
 
         # Its slot needn't wait for its mold, which may be busy or stopped.
         def lost(node)
-          announce_loss(node)
+          lose_once(node)
           return unless node.live?
 
           failure = node.pidfd.failure
@@ -136,13 +136,17 @@ module Skep
         end
 
         # Its last messages come before its exit.
-        def announce_loss(node)
+        def lose_once(node)
           return if node.lost?
 
           node.lost!
           node.channel.drain
-          @events.announce(:node_lost, node)
           @pool.lost(node)
+        end
+
+        def report_exit(node, status)
+          publish_exit(node, status)
+          @pool.exit_published(node)
         end
 
         def publish_exit(node, status)

@@ -44,10 +44,10 @@ module Skep
           when "stepped_in" then @pool.spare_stepped_in(node)
           when "leaving" then @exits.leaving(node)
           when "finished" then @pool.node_finished(node)
-          when "warm" then @events.announce(:node_warm, node)
+          when "warm" then @pool.node_warm(node)
           when "became_mold" then became_mold(node)
           when "unfit" then unfit(node, frame)
-          when "ask" then @events.announce(:status_asked, node, number: frame["number"])
+          when "ask" then @pool.status_asked(node, frame["number"])
           else handle_report(node, frame)
           end
         end
@@ -106,6 +106,7 @@ module Skep
           end
           @events.publish(:node_failed, node, level: :error, error: frame["sentence"],
                                               at: frame["at"], backtrace: frame["backtrace"])
+          @pool.node_failed
         end
 
         def facts(frame)

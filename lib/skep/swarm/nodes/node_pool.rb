@@ -3,7 +3,7 @@
 # The nodes of a swarm: their slots, their processes and what happens to them. The rest of skep
 # changes them by its methods only.
 #
-#   pool = NodePool.new(config, lifecycle, loop:, events:, page:, layout:)
+#   pool = NodePool.new(supervisor, config, lifecycle, loop:, events:, page:, layout:)
 #   pool.mold = mold                        # it can fork from here on; nil: nothing can
 #   pool.start
 #   pool.renew(slot, 2, "restart")          # its process is to be of generation 2
@@ -18,9 +18,8 @@
 # SlotPolicy what is to be done for the slot, and does it, until there is nothing left to do now.
 # Only `stop`, `kill_all` and `terminate` act on processes themselves, before the policy is asked.
 #
-# The pool publishes the events that users see, and announces: work_ended (outcome), nodes_killed,
-# mold_unused, pool_drained, node_warm, node_lost, status_asked. It never waits: everything comes
-# through the loop.
+# It publishes the events that users see, and calls the supervisor for what isn't about nodes. It
+# never waits: everything comes through the loop.
 module Skep
   class Swarm
     module Nodes
@@ -44,7 +43,8 @@ module Skep
         attr_accessor :generation # of the slots' processes, unless a rollout has failed
         attr_writer :rollout # is told to look at the slots after each fact; nil: none is under way
 
-        def initialize(config, lifecycle, loop:, events:, page:, layout:)
+        def initialize(supervisor, config, lifecycle, loop:, events:, page:, layout:)
+          @supervisor = supervisor
           @config = config
           @lifecycle = lifecycle
           @loop = loop
@@ -57,7 +57,7 @@ module Skep
           @waiting = {}.compare_by_identity # slots that wait for the budget
           @generation = @last_generation = 0
           build
-          subscribe
+          @events.subscribe { |event| pass_on(event) if @helper }
         end
 
         # All slots: those with work, the helper's if there is one, and the spares'.
@@ -194,7 +194,7 @@ module Skep
         def kill_all(reason)
           @lifecycle.force
           finish_slots
-          @events.announce(:nodes_killed)
+          @supervisor.kill_molds_later
           node_table.nodes.each { |node| node.kill(reason) }
           check_drained
         end
@@ -214,6 +214,7 @@ module Skep
         # Reported by molds.
 
         def node_forked(page_index, pid, pidfd)
+          @supervisor.leader(pid)
           node = node_table[page_index]
           return @exits.kill_unwanted(pidfd) unless node && node.pid.nil?
 
@@ -233,7 +234,7 @@ module Skep
           launch_failed(slot, error)
           reconcile(slot)
           use_budget
-          announce_unused(node.mold)
+          let_go_unused(node.mold)
           check_drained if stopping?
         end
 
@@ -255,9 +256,10 @@ module Skep
           return if node.state == :spare # it has no slot to be ready for
 
           node.ready(OS.now)
-          @ever_ready = true unless node.helper?
           recovery_times.ready(node, OS.now)
           @events.publish(:node_ready, node, duration: node.boot_seconds.round(6))
+          first_ready unless @ever_ready || node.helper?
+          memory_monitor.watch(node)
           booted(node)
         end
 
@@ -281,6 +283,9 @@ module Skep
         end
 
         def node_finished(node) = @stop_barrier&.finished(node)
+        def node_failed = @supervisor.check_boot
+        def node_warm(node) = @supervisor.node_warm(node)
+        def status_asked(node, number) = @supervisor.send_status(node, number)
 
         # A node's process is a mold from here on.
         def became_mold(node)
@@ -295,6 +300,8 @@ module Skep
 
         # A node's process has ended, which isn't recorded yet.
         def lost(node)
+          crash_attribution.record_crash(node)
+          hung_node_killer.publish(node)
           recovery_times.lost(node, OS.now)
           @stop_barrier&.gone(node)
         end
@@ -305,11 +312,16 @@ module Skep
           @stop_barrier&.gone(node)
         end
 
+        def exit_published(node)
+          crash_attribution.set_exit(node, node.exit_status)
+          @supervisor.node_exited
+        end
+
         # The exit of a node's process is recorded; left: Slot#leave.
         def exited(node, left)
           follow_up(node, left) unless stopping?
           node.refork&.ended
-          announce_unused(node.mold)
+          let_go_unused(node.mold)
           check_drained if stopping?
           @rollout&.look
         end
@@ -346,10 +358,6 @@ module Skep
           @launcher = Launcher.new(@config, loop: @loop, page: @page, layout: @layout, node_table:,
                                             suspects: crash_attribution,
                                             connect: @messages.method(:connect))
-        end
-
-        def subscribe
-          @events.subscribe { |event| pass_on(event) if @helper }
         end
 
         # Now and then at all slots: a bug of skep's, too, costs a slot no more than that time. What
@@ -519,13 +527,13 @@ module Skep
           return if slots.any? { |other| other.live? || other.waiting? }
 
           clean = slots.all? { |other| other.last_exit.nil? || other.clean? }
-          @events.announce(:work_ended, outcome: clean ? :done : :unclean)
+          @supervisor.stop(reason: clean ? :done : :unclean)
         end
 
         def give_up(slot, node)
           begin_crash_loop(slot, node)
           slot.finish
-          @events.announce(:work_ended, outcome: :gave_up)
+          @supervisor.stop(reason: :gave_up)
         end
 
         # Ends a slot's crash loop once its node has worked, or waited as a spare, for
@@ -538,6 +546,11 @@ module Skep
             slot.looping = false
             @events.publish(:crash_loop_ended, node)
           end
+        end
+
+        def first_ready
+          @ever_ready = true
+          @supervisor.booted
         end
 
         def booted(node)
@@ -563,8 +576,8 @@ module Skep
           node_table.nodes.each { |node| node.kill("stop_timeout") }
         end
 
-        def announce_unused(mold)
-          @events.announce(:mold_unused, mold) if node_table.of(mold).empty?
+        def let_go_unused(mold)
+          @supervisor.mold_unused(mold) if node_table.of(mold).empty?
         end
 
         # There is a helper from here on, and these events are for it. The code of a new mold may
@@ -602,7 +615,7 @@ module Skep
           @rollout&.look
         end
 
-        # Announces that no node of a stopping swarm is left. The helper stops last.
+        # Ends the stop once no node is left. The helper stops last.
         def check_drained
           return if @drained || node_table.work?
 
@@ -611,7 +624,7 @@ module Skep
 
           @drained = true
           @stop_timers&.each(&:cancel)
-          @events.announce(:pool_drained)
+          @supervisor.finish
         end
       end
     end

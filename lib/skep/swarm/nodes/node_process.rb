@@ -86,7 +86,7 @@ module Skep
         # Returns true if its process has ended, be it that its mold hasn't reported that yet.
         def exited? = !@pidfd.nil? && !@pidfd.closed? && !@pidfd.alive?
         def ready? = %i[ready quiet spare].include?(@state) # heartbeats are due
-        # Returns true once node_lost was announced (NodeExits): its last messages have been heard.
+        # Returns true once its process has ended (NodeExits): its last messages have been heard.
         def lost? = @lost ? true : false
         def lost! = @lost = true
         def refused? = @refused ? true : false

@@ -41,7 +41,7 @@ module Skep
 
           change("reload", done) do |over|
             node_pool.crash_attribution.forget
-            Reload.new(@supervisor.config, read: @supervisor.method(:read), **parts, &over)
+            Reload.new(@supervisor, **parts, &over)
           end
         end
 

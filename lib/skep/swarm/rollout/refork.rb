@@ -23,7 +23,7 @@ module Skep
         end
 
         def start
-          follow
+          @node_pool.rollout = self
           @veterans = @node_pool.slots.filter_map(&:node)
           memory_monitor.measure(@veterans)
           @node_pool.replace(@node, @reason, refork: self)
@@ -43,7 +43,7 @@ module Skep
         end
 
         def promoted(pidfd)
-          @mold = @mold_pool.take(@number, @node.pid, pidfd, @channel)
+          @mold = @mold_pool.take(@number, @node.pid, pidfd, @channel, self)
           retire(@mold) if over?
         end
 

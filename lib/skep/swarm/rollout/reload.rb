@@ -2,11 +2,11 @@
 
 # New code beside the old: a new mold loads the swarm's file as it is now.
 #
-#   Reload.new(config, read:, **parts) { |why, hint| … }.start   # nil: done; else a sentence
+#   Reload.new(supervisor, **parts) { |why, hint| … }.start   # nil: done; else a sentence
 #
 # What the file says of the swarm itself (nodes, timeouts) doesn't change: `reload_ignored`
 # names the options that differ. The events that its blocks subscribe to do (Molds::Mold#events).
-# Once the mold is adopted `code_adopted (plain)` is on the event bus.
+# Once the mold is adopted Supervisor#code_adopted is called.
 module Skep
   class Swarm
     module Rollout
@@ -14,25 +14,22 @@ module Skep
         START_AGAIN = "stop the swarm and start it again"
         private_constant :START_AGAIN
 
-        # read: makes a Definition::Config of what a mold has loaded.
-        def initialize(config, read:, **parts, &done)
+        def initialize(supervisor, **parts, &done)
           super("reload", **parts, &done)
-          @config = config
-          @read = read
+          @supervisor = supervisor
+          @config = supervisor.config
         end
 
         def start
-          follow
-          @mold = @mold_pool.start(candidate: true)
+          @node_pool.rollout = self
+          @mold = @mold_pool.start(self)
         rescue SystemCallError => e # no process or descriptor to be had
           roll_back("no new mold could be started: #{e.message}")
         end
 
-        private
-
-        def mold_loaded(plain)
+        def mold_loaded(_mold, plain)
           @plain = plain
-          new = @read.call(plain)
+          new = @supervisor.read(plain)
           why = new.errors.first || unlike(new)
           return roll_back(why) if why
 
@@ -40,9 +37,9 @@ module Skep
           @mold_pool.prepare(@mold)
         end
 
-        def adopted
-          @events.announce(:code_adopted, @mold, plain: @plain)
-        end
+        private
+
+        def adopted = @supervisor.code_adopted(@plain)
 
         # Both versions of the code run side by side until the next reload.
         def hint

@@ -35,10 +35,9 @@ module Skep
           rolling: { finish: :done, give_up: :failed },
           done: {}, failed: {}, rolled_back: {}
         }.freeze
-        MOLD_FACTS = %i[mold_loaded mold_load_rejected mold_ready mold_exited].freeze
         NAMED = 20 # nodes in a sentence
         STOPPING = "the swarm is stopping"
-        private_constant :MOLD_FACTS, :NAMED, :STOPPING
+        private_constant :NAMED, :STOPPING
 
         attr_reader :mold # the new one
 
@@ -72,6 +71,20 @@ module Skep
           look_until_settled unless @looking
         end
 
+        # Called by MoldPool, about the new mold, until it is adopted. Only that of a Reload loads a
+        # file.
+
+        def mold_rejected(error, _exit_code) = roll_back(error)
+
+        def mold_ready(_mold)
+          change(:mold_ready)
+          look
+        end
+
+        def mold_exited(_mold, exit_status, obstacle)
+          roll_back(["the new mold ended, #{exit_status}", *obstacle].join(": "))
+        end
+
         private
 
         def over? = TRANSITIONS.fetch(@state).empty?
@@ -99,30 +112,6 @@ module Skep
 
         def stopping? = @node_pool.stopping?
         def look_before_the_mold = nil
-
-        # Acts on what happens to the new mold, until it is adopted or gone.
-        def follow
-          @node_pool.rollout = self
-          @subscription = @events.subscribe(*MOLD_FACTS) do |event|
-            mold_fact(event.name, event.facts) if event.subject.equal?(@mold)
-          end
-        end
-
-        def mold_fact(name, facts)
-          case name
-          when :mold_loaded then mold_loaded(facts[:plain])
-          when :mold_load_rejected then roll_back(facts[:error])
-          when :mold_exited
-            why = ["the new mold ended, #{facts[:exit_status]}", *facts[:obstacle]].join(": ")
-            roll_back(why)
-          when :mold_ready
-            change(:mold_ready)
-            look
-          end
-        end
-
-        # Only the mold of a Reload loads a file.
-        def mold_loaded(_plain) = nil
 
         # The least busy node makes way for a node of the new mold. If no node works, one of the
         # slots that wait gets it. Without any of these there is nothing to try the mold with.
@@ -169,7 +158,6 @@ module Skep
 
         def adopt
           change(:accept)
-          @events.unsubscribe(@subscription)
           old = @node_pool.mold
           @mold_pool.adopt(@mold)
           @node_pool.generation = @generation
@@ -192,7 +180,6 @@ module Skep
 
           change(:refuse)
           @node_pool.rollout = nil
-          @events.unsubscribe(@subscription)
           want_old_nodes if @mold
           retire(@mold) if @mold&.live?
           @done.call(why)

@@ -7,12 +7,12 @@
 #
 #   boot = BootMonitor.new(supervisor)
 #   boot.watch                                 # from now on, and again when it is configured
-#   boot.over
+#   boot.look                                  # a node could not begin, or has ended
+#   boot.over                                  # a node is ready, or the swarm ends
 module Skep
   class Swarm
     class Supervisor
       class BootMonitor
-        BAD_NEWS = %i[node_failed node_died node_exited].freeze
         SILENT = "see the log for why each one ended"
         UNREADY = "#{SILENT}, and whether your work calls node.ready!, beat or wait"
         LOADING = "the mold had not loaded the file by then"
@@ -20,13 +20,10 @@ module Skep
                    "let it run until node.stopping?"
         LATE = "a node did not call node.ready!, beat or wait within boot_timeout"
         CAUSES = 3 # in one sentence
-        private_constant :BAD_NEWS, :SILENT, :UNREADY, :LOADING, :RETURNED, :LATE, :CAUSES
+        private_constant :SILENT, :UNREADY, :LOADING, :RETURNED, :LATE, :CAUSES
 
         def initialize(supervisor)
           @supervisor = supervisor
-          @events = supervisor.events
-          @subscriptions = [@events.subscribe(*BAD_NEWS) { look },
-                            @events.subscribe(:node_ready) { |event| ready(event.subject) }]
         end
 
         def watch
@@ -42,23 +39,18 @@ module Skep
                     @supervisor.nodes_requested? ? UNREADY : LOADING)
         end
 
-        # A node is ready, or the swarm ends.
         def over
           @timer&.cancel
-          @subscriptions.each { |subscription| @events.unsubscribe(subscription) }
-        end
-
-        private
-
-        def ready(node)
-          over unless node.helper?
+          @over = true
         end
 
         def look
-          return if @supervisor.stopping? || !hopeless?
+          return if @over || @supervisor.stopping? || !hopeless?
 
           @supervisor.loop.after(0) { fail_boot("no node could boot") unless @supervisor.stopping? }
         end
+
+        private
 
         # Returns true if each kind of work has a failed slot, and at least boot_concurrency slots
         # have failed (all of them if there are fewer). A slot has failed if its node said that it
