@@ -35,7 +35,7 @@ module Simulation
       "a removed slot still wants a process" =>
         [patch("nodes/slot", "finish\n@retired = true", "@retired = true")],
       "a deadline isn't shifted after a pause" =>
-        [patch("health/pause_compensation", "def since(time) = [time, @back_at].max",
+        [patch("health/liveness_policy", "def since(time) = [time, @back_at].max",
                "def since(time) = time")],
       "a kill is sent after the reap" =>
         [swap("nodes/node_exits", "node.pidfd.kill_leftover_group",

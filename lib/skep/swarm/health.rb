@@ -2,10 +2,9 @@
 
 # Detects nodes that hang or report that they are unhealthy, and finds what crashes nodes.
 #
-# LivenessMonitor reads the scoreboard. LivenessPolicy and UnhealthyPolicy decide whether a node has
-# failed; PauseCompensation corrects the times after a pause of the supervisor. HungNodeKiller
-# reports what a failed node was doing and ends it. CrashAttribution records which items were in
-# flight when nodes crashed.
+# LivenessMonitor reads the scoreboard. LivenessPolicy and UnhealthyReports decide whether a node has
+# failed. HungNodeKiller reports what a failed node was doing and ends it. CrashAttribution records
+# which items were in flight when nodes crashed.
 module Skep
   class Swarm
     module Health
@@ -14,9 +13,7 @@ module Skep
 end
 
 require "skep/swarm/health/liveness_policy"
-require "skep/swarm/health/pause_compensation"
 require "skep/swarm/health/unhealthy_reports"
-require "skep/swarm/health/unhealthy_policy"
 require "skep/swarm/health/crash_attribution"
 require "skep/swarm/health/liveness_monitor"
 require "skep/swarm/health/hung_node_killer"

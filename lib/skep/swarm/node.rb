@@ -29,7 +29,7 @@ module Skep
         @warm_after, @stop_timeout, @suspects = warm_after, stop_timeout, suspects
         @report, @on_error = report, on_error
         @boot_deadline = boot_timeout && (OS.now + boot_timeout)
-        @complain_every = beat_every * Health::LivenessPolicy::BEATS * Health::UnhealthyPolicy::SPACING
+        @complain_every = beat_every * Health::LivenessPolicy::BEATS * Health::UnhealthyReports::SPACING
         @threads = layout.threads
         @heartbeat_of = lambda do |thread|
           IPC::Scoreboard::Heartbeat.new(page, layout.of(@page_index, thread:))

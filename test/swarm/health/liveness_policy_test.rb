@@ -50,15 +50,44 @@ class LivenessPolicyTest < Skep::TestCase
     assert_equal [false, true], [2.9, 3.0].map { |late| liveness.paused?(late) }
   end
 
+  test "considers no heartbeat older than the end of a pause" do
+    pause(100.0, 160.0)
+    assert_in_delta 30.0, decide([0, 90.0], now: 160.0)
+    assert_in_delta 40.0, decide([0, 170.0], now: 160.0)
+    assert_in_delta 160.0, liveness.since(90.0)
+  end
+
+  test "extends a busy declaration by the length of a pause" do
+    pause(100.0, 160.0, [0, 90.0, 150.0])
+    assert_in_delta 50.0, decide([0, 90.0, 150.0], now: 160.0)
+  end
+
+  test "extends no busy declaration that ended before the pause, or is made after it" do
+    pause(100.0, 160.0, [0, 90.0, 95.0])
+    assert_in_delta 30.0, decide([0, 90.0, 95.0], now: 160.0)
+    pause(100.0, 160.0, [0, 90.0, 150.0])
+    assert_in_delta 340.0, decide([0, 90.0, 500.0], now: 160.0)
+  end
+
+  test "extends a busy declaration by the lengths of two pauses" do
+    pause(100.0, 160.0, [0, 90.0, 150.0])
+    pause(170.0, 270.0, [0, 90.0, 150.0])
+    assert_in_delta 40.0, decide([0, 90.0, 150.0], now: 270.0)
+  end
+
   private
 
-  def liveness = LivenessPolicy.new(timeout: 30.0)
+  def liveness = @liveness ||= LivenessPolicy.new(timeout: 30.0)
+  def decide(*threads, now:) = liveness.decide(statuses(threads), now)
 
-  # Each status: thread, at, busy until.
-  def decide(*statuses, now:)
-    statuses = statuses.map do |thread, at, busy = 0.0|
+  def pause(from, back_at, *threads)
+    liveness.extend_deadlines(from, back_at, statuses(threads))
+  end
+
+  # Each: thread, at, busy until.
+  def statuses(threads)
+    threads.map do |thread, at, busy = 0.0|
       Skep::Swarm::IPC::Scoreboard::ThreadStatus.new(10 + thread, thread, at, busy)
     end
-    liveness.decide(statuses, now)
   end
 end

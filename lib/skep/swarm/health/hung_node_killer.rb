@@ -39,7 +39,7 @@ module Skep
           @diagnoses = {}.compare_by_identity
         end
 
-        # failure: :hung, or :repeated or :lasting of UnhealthyPolicy. status: of the hung thread.
+        # failure: :hung, or :repeated or :lasting of UnhealthyReports. status: of the hung thread.
         def start(node, failure, status)
           state = node.pid && OS::ProcessState.of(node.pid)
           node.channel.post("backtraces", { "hung" => true })
@@ -92,7 +92,7 @@ module Skep
           return {} if failure == :hung
 
           { verdict: failure, error: node.unhealthy_reports.reason,
-            reports: node.unhealthy_reports.times.size }
+            reports: node.unhealthy_reports.size }
         end
 
         # A source names its threads after their numbers: skep.kafka.worker.2.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Checks the nodes' heartbeats on the scoreboard, and calls its block for each node that
-# LivenessPolicy or UnhealthyPolicy considers failed.
+# LivenessPolicy or its UnhealthyReports consider failed.
 #
 #   monitor = LivenessMonitor.new(config, loop:, scoreboard:, node_table:, events:, &end_node)
 #   monitor.report_unhealthy(node, reason)   # the node has called `unhealthy!`
@@ -26,7 +26,7 @@ module Skep
           @node_table = node_table
           @events = events
           @on_failure = on_failure
-          build_policies(config.liveness_timeout)
+          @liveness = LivenessPolicy.new(timeout: config.liveness_timeout)
           @grace_until = {}.compare_by_identity # of overdue nodes
           @failed = {}.compare_by_identity # nodes that are being ended
           @checked_at = OS.now
@@ -47,7 +47,7 @@ module Skep
           return unless beats?(node)
 
           node.unhealthy_reports.add(reason, now)
-          reports = @unhealthy_policy.count(node.unhealthy_reports.times, now)
+          reports = node.unhealthy_reports.count(now, @liveness.timeout)
           @events.publish(:node_unhealthy, node, level: :warn, error: reason, reports:)
           check_by(now + [check_node(node, now), @liveness.timeout].compact.min)
         end
@@ -60,12 +60,6 @@ module Skep
         end
 
         private
-
-        def build_policies(timeout)
-          @liveness = LivenessPolicy.new(timeout:)
-          @unhealthy_policy = UnhealthyPolicy.new(timeout:)
-          @pause_compensation = PauseCompensation.new
-        end
 
         def check_by(due)
           return if @timer&.pending? && @timer.deadline <= due
@@ -100,7 +94,7 @@ module Skep
           return unless @liveness.paused?(late)
 
           statuses = nodes.flat_map { |node| @scoreboard.of(node) }
-          @pause_compensation.extend_deadlines(@checked_at, now, statuses)
+          @liveness.extend_deadlines(@checked_at, now, statuses)
           @grace_until.clear
           @events.publish(:supervisor_late, nil, level: :warn, duration: late.round(3))
         end
@@ -109,8 +103,8 @@ module Skep
         def check_node(node, now, late = 0.0)
           seconds = check_heartbeats(node, now, late) or return
           unhealthy_since = @scoreboard.unhealthy_since(node)
-          unhealthy_since &&= @pause_compensation.since(unhealthy_since)
-          health = @unhealthy_policy.decide(node.unhealthy_reports.times, unhealthy_since, now)
+          unhealthy_since &&= @liveness.since(unhealthy_since)
+          health = node.unhealthy_reports.verdict(unhealthy_since, now, @liveness.timeout)
           return fail_node(node, health, nil) if health.is_a?(Symbol)
 
           clear_old_reports(node, now) unless unhealthy_since
@@ -119,8 +113,7 @@ module Skep
 
         # An overdue node has a short grace period before it is considered hung.
         def check_heartbeats(node, now, late)
-          statuses = @scoreboard.of(node).map { |status| @pause_compensation.apply(status) }
-          overdue = @liveness.decide(statuses, now)
+          overdue = @liveness.decide(@scoreboard.of(node), now)
           if overdue.is_a?(Float) # seconds that are left
             @grace_until.delete(node)
             return overdue
@@ -140,7 +133,7 @@ module Skep
         # healthy.
         def clear_old_reports(node, now)
           reports = node.unhealthy_reports
-          report_healthy(node) if reports.any? && @unhealthy_policy.count(reports.times, now).zero?
+          report_healthy(node) if reports.any? && reports.count(now, @liveness.timeout).zero?
         end
       end
     end

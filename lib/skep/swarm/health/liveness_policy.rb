@@ -1,13 +1,19 @@
 # frozen_string_literal: true
 
-# Decides whether a node still makes progress. Pure: takes facts and a time, returns a decision.
+# Decides whether a node still makes progress. Takes facts and a time, returns a decision.
 #
 #   liveness = LivenessPolicy.new(timeout: 30.0)
 #   liveness.decide([ThreadStatus.new(cell, 0, at, busy_until)], now)
 #   # => 10.0: no thread is overdue, check again in 10 s; or the ThreadStatus of the overdue thread
 #   liveness.grace(0.003)   # => 0.03: the grace period of an overdue node, in seconds
 #
+#   liveness.extend_deadlines(from, back_at, statuses)   # the supervisor has been paused
+#
 # A node hangs if any of its threads does, even if all others make progress.
+#
+# While the supervisor was stopped, frozen or starved, its nodes may have been, too. So no heartbeat
+# counts as older than the end of the last pause, and a `busy` declaration is extended by the time
+# since the last check before it.
 module Skep
   class Swarm
     module Health
@@ -23,10 +29,12 @@ module Skep
 
         def initialize(timeout:)
           @timeout = timeout
+          @back_at = 0.0
+          @extended = {} # by cell: what was declared, and what counts
         end
 
         def decide(statuses, now)
-          first = statuses.min_by { |status| deadline(status) }
+          first = statuses.map { |status| corrected(status) }.min_by { |status| deadline(status) }
           left = deadline(first) - now
           left.positive? ? left : first
         end
@@ -42,7 +50,26 @@ module Skep
         # heartbeats from before the pause are not considered.
         def paused?(late) = late * LATENESS_FACTOR >= timeout
 
+        # from: the last check before the pause. back_at: the first after it.
+        def extend_deadlines(from, back_at, statuses)
+          @extended = statuses.filter_map do |status|
+            busy_until = corrected(status).busy_until
+            [status.cell, [status.busy_until, busy_until + back_at - from]] if busy_until > from
+          end.to_h
+          @back_at = back_at
+        end
+
+        # Returns the time, or the end of the last pause if that is later.
+        def since(time) = [time, @back_at].max
+
         private
+
+        def corrected(status)
+          declared, extended = @extended[status.cell]
+          busy_until = declared == status.busy_until ? extended : status.busy_until
+          IPC::Scoreboard::ThreadStatus.new(status.cell, status.thread, since(status.at),
+                                            busy_until)
+        end
 
         def deadline(status) = [status.at + timeout, status.busy_until].max
       end

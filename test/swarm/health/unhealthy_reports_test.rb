@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/swarm"
 
-class UnhealthyPolicyTest < Skep::TestCase
+class UnhealthyReportsTest < Skep::TestCase
   test "one report doesn't make a node unhealthy" do
     assert_in_delta 30.0, decide([100.0], 100.0, 100.0)
   end
@@ -22,11 +22,11 @@ class UnhealthyPolicyTest < Skep::TestCase
 
   test "counts reports close to each other as one" do
     assert_in_delta 29.7, decide([100.0, 100.1, 100.2, 100.3], 100.0, 100.3)
-    assert_equal 2, health.count([100.0, 101.0, 102.0, 103.0, 104.0], 104.0)
+    assert_equal 2, reports([100.0, 101.0, 102.0, 103.0, 104.0]).count(104.0, 30.0)
   end
 
   test "counts reports that come slightly before the minimum spacing" do
-    assert_equal 3, health.count([100.0, 102.99, 105.99], 106.0)
+    assert_equal 3, reports([100.0, 102.99, 105.99]).count(106.0, 30.0)
   end
 
   test "ignores reports older than the timeout" do
@@ -44,6 +44,11 @@ class UnhealthyPolicyTest < Skep::TestCase
 
   private
 
-  def health = Skep::Swarm::Health::UnhealthyPolicy.new(timeout: 30.0)
-  def decide(...) = health.decide(...)
+  def reports(times)
+    Skep::Swarm::Health::UnhealthyReports.new.tap do |reports|
+      times.each { |at| reports.add("no database", at) }
+    end
+  end
+
+  def decide(times, since, now) = reports(times).verdict(since, now, 30.0)
 end
