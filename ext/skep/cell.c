@@ -12,8 +12,8 @@
 _Static_assert(sizeof(struct skep_cell) == SKEP_CELL, "a cell is 1,024 bytes");
 
 /* The fence orders this blob's bytes after the last blob's sequence. */
-static void
-skep_cell_publish(struct skep_cell *cell, uint16_t length, const char *bytes)
+void
+skep_cell_write(struct skep_cell *cell, const char *bytes, uint16_t length)
 {
     uint64_t sequence = __atomic_load_n(&cell->words[0], __ATOMIC_RELAXED) + 1;
     struct skep_blob *blob = &cell->blobs[sequence % 2];
@@ -22,12 +22,6 @@ skep_cell_publish(struct skep_cell *cell, uint16_t length, const char *bytes)
     blob->length = length;
     if (length <= SKEP_BLOB) memcpy(blob->bytes, bytes, length);
     __atomic_store_n(&cell->words[0], sequence, __ATOMIC_RELEASE);
-}
-
-void
-skep_cell_write(struct skep_cell *cell, const char *bytes, uint16_t length)
-{
-    skep_cell_publish(cell, length, bytes);
 }
 
 #define SKEP_TRIES 100 /* a writer that a reader meets so often writes all the time */
@@ -59,7 +53,7 @@ skep_cell_clear(struct skep_cell *cell)
 {
     int word;
 
-    skep_cell_publish(cell, SKEP_NONE, NULL);
+    skep_cell_write(cell, NULL, SKEP_NONE);
     for (word = SKEP_BEAT; word < SKEP_WORDS; word++)
         __atomic_store_n(&cell->words[word], 0, __ATOMIC_RELEASE);
 }

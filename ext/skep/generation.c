@@ -3,7 +3,7 @@
  * child (MADV_WIPEONFORK, Linux 4.14). A zero there means a fork, however it was made. The statics
  * are process-wide. Safe in any Ractor: several that refill the page write the same numbers.
  */
-#include "generation.h"
+#include "skep.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,21 +12,24 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-volatile struct skep_generation_page *skep_generation_page;
+/* Fixnums; 0 until this process has filled them. */
+struct skep_generation_page {
+    VALUE pid;     /* this process */
+    VALUE count;   /* of forks */
+    VALUE noticed; /* the count that the listener knows */
+};
+
+static volatile struct skep_generation_page *skep_generation_page;
 static VALUE skep_generation_last = INT2FIX(0); /* the count, not wiped */
 static VALUE skep_generation_module;
 static ID skep_generation_notice;
 
-VALUE
-skep_generation_refill(void)
-{
-    return skep_generation_page->pid = PIDT2NUM(getpid());
-}
-
 static VALUE
 skep_generation_read_pid(VALUE self)
 {
-    return skep_generation_pid();
+    VALUE pid = skep_generation_page->pid;
+
+    return RB_LIKELY(pid) ? pid : (skep_generation_page->pid = PIDT2NUM(getpid()));
 }
 
 /* The first thread that writes its number to the page counts the fork. */
@@ -66,6 +69,32 @@ skep_generation_note(VALUE self)
     return Qtrue;
 }
 
+static VALUE
+skep_pid_cache_variable(ID name, VALUE *data)
+{
+    return skep_generation_read_pid(Qnil);
+}
+
+/*
+ * For `require "skep/pid_cache"` on a Ruby without a pid cache (3.1, 3.2): Process.pid, $$ and its
+ * aliases ($PROCESS_ID) read the page. $$ stays read-only. Redefines the method instead of prepending
+ * a module, so that others can redefine it after us.
+ */
+static VALUE
+skep_pid_cache_install(VALUE self)
+{
+    VALUE verbose = ruby_verbose;
+
+    if (OBJ_FROZEN(rb_mProcess)) rb_error_frozen_object(rb_mProcess);
+    ruby_verbose = Qnil; /* or Ruby warns of the redefined method */
+    rb_ext_ractor_safe(true);
+    rb_define_module_function(rb_mProcess, "pid", skep_generation_read_pid, 0);
+    rb_ext_ractor_safe(false);
+    ruby_verbose = verbose;
+    rb_define_virtual_variable("$$", skep_pid_cache_variable, NULL);
+    return Qtrue;
+}
+
 static void *
 skep_generation_map(void)
 {
@@ -90,6 +119,7 @@ skep_generation_define(VALUE module)
     rb_define_method(facade, "pid", skep_generation_read_pid, 0);
     rb_define_method(facade, "generation", skep_generation_read_noticed, 0);
     rb_ext_ractor_safe(false);
+    rb_define_singleton_method(module, "__install_in_ruby", skep_pid_cache_install, 0);
 }
 
 void
@@ -99,7 +129,6 @@ skep_init_generation(VALUE os)
 
     skep_generation_page = skep_generation_map();
     if (!skep_generation_page) return;
-    skep_generation_refill();
     skep_generation_page->count = skep_generation_page->noticed = INT2FIX(0);
     skep_generation_notice = rb_intern("__notice");
     rb_gc_register_mark_object(skep_generation_module = module);

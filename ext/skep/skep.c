@@ -16,15 +16,12 @@ Init_skep_ext(void)
     skep_init_pidfd(os);
     skep_init_poller(loop);
     skep_init_shared_page(os);
-    skep_init_prctl(tree);
-    skep_init_fork_probe(tree);
+    skep_init_process_tree(tree);
     skep_init_parent_watch(tree);
-    skep_init_process_group(tree);
     skep_init_memory(memory);
     skep_init_holes(memory);
     skep_init_huge_pages(memory);
     skep_init_heap_page_slab(memory);
     skep_init_cow_restore(memory);
     skep_init_generation(os);
-    skep_init_pid_cache(os);
 }

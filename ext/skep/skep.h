@@ -12,16 +12,13 @@
 void skep_init_pidfd(VALUE os);
 void skep_init_poller(VALUE loop);
 void skep_init_shared_page(VALUE os);
-void skep_init_prctl(VALUE tree);
 void skep_init_memory(VALUE memory);
 void skep_init_holes(VALUE memory);
 void skep_init_generation(VALUE os);
-void skep_init_pid_cache(VALUE os);
 void skep_init_huge_pages(VALUE memory);
 void skep_init_heap_page_slab(VALUE memory);
 void skep_init_cow_restore(VALUE memory);
-void skep_init_fork_probe(VALUE tree);
+void skep_init_process_tree(VALUE tree);
 void skep_init_parent_watch(VALUE tree);
-void skep_init_process_group(VALUE tree);
 
 #endif

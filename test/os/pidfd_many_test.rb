@@ -13,38 +13,6 @@ class PidfdManyTest < Skep::TestCase
     assert_operator Dir.children("/proc/self/fd").size - before, :<, 50
   end
 
-  test "abandon closes many pidfds in a child, and no other descriptor" do
-    pidfds = Array.new(6) { Skep.pidfd(Process.pid).hold }
-    pidfds.delete_at(2).close # a gap
-    pidfds << (other = Skep.pidfd(Process.pid))
-    child, reader = in_child do |writer|
-      GC.disable # it would close descriptors of other tests
-      before = Dir.children("/proc/self/fd").size
-      Skep::OS::Pidfd.abandon(pidfds)
-      writer.puts before - Dir.children("/proc/self/fd").size
-      GC.enable
-      files = Array.new(20) { File.open(IO::NULL) } # they reuse the closed numbers
-      pidfds.clear
-      GC.start
-      writer.puts files.count(&:eof?)
-    end
-    assert_equal %w[6 20], wait_readable(reader).readlines(chomp: true)
-    assert_predicate other, :alive?
-    Process.wait(child)
-  ensure
-    pidfds.each(&:close)
-  end
-
-  test "a held pidfd is closed by close only" do
-    before = Dir.children("/proc/self/fd").size
-    pidfd = Skep.pidfd(Process.pid).hold
-    assert_same pidfd, pidfd.hold
-    pidfd.close
-    pidfd.close
-    assert_predicate pidfd, :closed?
-    assert_equal before, Dir.children("/proc/self/fd").size
-  end
-
   test "returns the statuses of 100 children, one after the other" do
     before = Dir.children("/proc/self/fd").size
     statuses = Array.new(100) do |n|

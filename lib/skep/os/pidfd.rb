@@ -25,7 +25,6 @@ module Skep
       end
 
       include Fallback
-      extend Fallback::Many
 
       # Seconds that #wait, within its timeout, waits for the parent of another's child to reap it:
       # only then does the kernel (6.15) show the status to others.
@@ -50,7 +49,7 @@ module Skep
         raise ArgumentError, "pid must be positive, not #{@pid}" unless @pid.positive?
 
         @status = nil
-        @closed = @held = false
+        @closed = false
         @io = io && own(io)
         attach
       end
@@ -125,19 +124,10 @@ module Skep
         !witness.nil?
       end
 
-      # For a process that forks and has many pidfds: only #close closes the descriptor, never the
-      # garbage collector. So a child can close all without writing to the objects (Pidfd.abandon).
-      def hold
-        @held = true
-        @io&.autoclose = false
-        self
-      end
-
       # Closes the handle; the process continues. May be called again.
       def close
         return if @closed
 
-        @io.autoclose = true if @held && @io && !@io.closed?
         @closed = true
         release
         nil

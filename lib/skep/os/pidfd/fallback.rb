@@ -20,12 +20,6 @@ module Skep
         LONGEST_PAUSE = 0.25
         private_constant :LONGEST_PAUSE
 
-        # Methods of the class.
-        module Many
-          # Closes many pidfds in a forked child, after #hold in the parent.
-          def abandon(pidfds) = pidfds.each(&:close)
-        end
-
         private
 
         def attach

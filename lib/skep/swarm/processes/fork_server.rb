@@ -89,7 +89,7 @@ module Skep
         def follow(page_index, pidfd)
           lend = OS::Pidfd.native? ? [pidfd.to_io] : []
           @link.post("forked", { "page_index" => page_index, "pid" => pidfd.pid }, lend:)
-          @children[pidfd.hold] = @loop.watch(pidfd.to_io) { ended(page_index, pidfd) }
+          @children[pidfd] = @loop.watch(pidfd.to_io) { ended(page_index, pidfd) }
         end
 
         def ended(page_index, pidfd)
@@ -132,7 +132,7 @@ module Skep
               @orphan_guard.adopt_as_node
               [@signals, @preforked_child].each(&:close_in_child)
               [@loop, @channel].each(&:close)
-              OS::Pidfd.abandon(@children.keys + @unreaped)
+              [*@children.keys, *@unreaped].each(&:close)
               Process.exit(yield(control(signals)))
             end
           end
