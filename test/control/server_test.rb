@@ -95,7 +95,7 @@ class ControlServerTest < Skep::TestCase
 
   test "answers a command that raises with a sentence" do
     reported = nil
-    @supervisor.events.subscribe(:supervisor_error) { |event| reported = event.facts }
+    @supervisor.events.subscribe { |event| reported = event.facts }
     def (@supervisor.changes).restart(*) = raise(ArgumentError, "no")
     error = asked('{"command":"restart"}')["error"]
 

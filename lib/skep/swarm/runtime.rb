@@ -9,51 +9,46 @@
 module Skep
   class Swarm
     module Runtime
-      # What happens in the supervisor. The component that owns a fact publishes it once; everything
-      # that only observes subscribes, so that the publisher knows none of its observers.
-      # Synchronous: each subscriber has run when `publish` returns. Subscribers to every event (the
-      # log) run before those that named it; each kind runs in the order of subscription.
+      # What users see of the supervisor: the log, their blocks, the status. The component that owns
+      # a fact publishes it once, and knows no subscriber. A call to a known object is a call, never
+      # an event. Synchronous: each subscriber has run when `publish` returns.
       #
-      #   events = EventBus.new
-      #   events.subscribe { |event| log(event.name, event.level, event.facts) }   # every event
-      #   events.subscribe(:node_died, :node_exited) { |event| reap(event.subject) }
+      #   events = EventBus.new { |too_many| … }   # called after each bug of skep's (ErrorGuard)
+      #   events.subscribe { |event| log(event.name, event.level, event.facts) }
       #   events.publish(:node_ready, node, duration: 0.2)
-      #   events.announce(:mold_loaded, mold, plain:)   # internal: only for those that named it
-      #   events.unsubscribe(subscription)              # what `subscribe` has returned
+      #   events.counts                 # => { "node_ready" => 1 }
       #   events.guard("timer") { … }   # a bug of skep's in it: supervisor_error
       #
       # The subject is a NodeProcess, a Slot, a Mold or nil; its `event_facts` (node, mold, pid) are
-      # part of the event's facts. A name that a user's work has chosen is a String and reaches only
-      # those that subscribed to every event. What must happen in a certain order is a call, not an
-      # event.
+      # part of the event's facts. A work may give its events names as it likes, as a String: past
+      # MOST of them, further ones count as "other".
       class EventBus
         Event = Struct.new(:name, :level, :subject, :facts)
+        MOST = 200
+        OTHER = "other"
+        private_constant :MOST, :OTHER
 
-        def initialize
-          @every = []
-          @named = {}
-          @error_guard = ErrorGuard.new(self)
+        attr_reader :counts
+
+        def initialize(&on_error)
+          @subscribers = []
+          @counts = Hash.new(0)
+          @error_guard = ErrorGuard.new(self, &on_error)
         end
 
-        def subscribe(*names, &subscriber)
-          @every += [subscriber] if names.empty?
-          names.each { |name| @named[name] = [*@named[name], subscriber] }
-          subscriber
-        end
-
-        # Takes effect with the next event.
-        def unsubscribe(subscriber)
-          @every -= [subscriber]
-          @named.transform_values! { |subscribers| subscribers - [subscriber] }
-          nil
-        end
+        def subscribe(&subscriber) = @subscribers << subscriber
 
         # level: :debug, :info, :warn or :error. Facts that are nil are left out.
         def publish(name, subject = nil, level: :info, **facts)
+          count(name.to_s)
           facts = { **(subject ? subject.event_facts : {}), **facts.compact }
           event = Event.new(name, level, subject, facts)
-          @every.each { |subscriber| subscriber.call(event) }
-          @named[name]&.each { |subscriber| subscriber.call(event) }
+          @subscribers.each { |subscriber| subscriber.call(event) }
+        end
+
+        def count(name)
+          name = OTHER unless @counts.key?(name) || @counts.size < MOST
+          @counts[name] += 1
         end
 
         # Runs a callback of the supervisor (ErrorGuard#call).
@@ -63,13 +58,6 @@ module Skep
 
         # Returns true if a callback has raised.
         def errors? = @error_guard.count.positive?
-
-        # A fact for the supervisor's own components: only those that named it receive it, neither
-        # the log nor a user's block.
-        def announce(name, subject = nil, **facts)
-          event = Event.new(name, nil, subject, facts)
-          @named[name]&.each { |subscriber| subscriber.call(event) }
-        end
       end
 
       # A state that changes by a table only. The class has TRANSITIONS, { state => { event => next

@@ -26,7 +26,6 @@ module Skep
       attr_reader :loop
       attr_reader :started_at
       attr_reader :node_pool
-      attr_reader :event_counter
       attr_reader :events
 
       # overrides: options of the command line, which take precedence over the environment's and
@@ -36,11 +35,11 @@ module Skep
         @setup_of = process_setup
         @launcher = launcher
         @overrides = Definition::EnvironmentOptions.read.merge(overrides)
-        @events = Runtime::EventBus.new
-        @observers = Observers.new([@event_counter = EventCounter.new, *observers], events)
+        @events = Runtime::EventBus.new { |too_many| error_caught(too_many) }
+        @observers = observers
         @lifecycle = Lifecycle.new
         @untold = [] # events that the observers are to be told of
-        subscribe
+        events.subscribe { |event| tell(event) }
         @boot = BootMonitor.new(self)
       end
 
@@ -106,7 +105,7 @@ module Skep
 
       def reopen
         @resources&.reopen
-        @observers.each_guarded(&:reopen)
+        each_observer(&:reopen)
       end
 
       # Reaps orphans after the messages that have arrived are handled: a mold that has exited may
@@ -162,7 +161,7 @@ module Skep
       # Closes the supervisor's resources in a fork of this process: a mold, or a child that the
       # application forks.
       def close_in_child
-        [@observers, @own_processes, @resources, @process_setup].compact.each(&:close_in_child)
+        [*@observers, @own_processes, @resources, @process_setup].compact.each(&:close_in_child)
       end
 
       # Called by a reload whose code all nodes run from here on. The status report shows the kinds
@@ -249,11 +248,6 @@ module Skep
         close
       end
 
-      def subscribe
-        events.subscribe { |event| tell(event) }
-        subscribe_to_errors
-      end
-
       # What is to be done comes first: they are told at the end of the turn, in the order of the
       # events. An error of theirs is told at once, so that their errors at that event end there.
       def tell(event)
@@ -266,19 +260,24 @@ module Skep
       def tell_observers
         @telling = nil
         while (event = @untold.shift)
-          @observers.event(event.name.to_s, event.level, event.facts)
+          each_observer { |one| one.event(event.name.to_s, event.level, event.facts) }
         end
       end
 
-      def subscribe_to_errors
-        events.subscribe(:supervisor_error) { limit_stop if stopping? }
-        events.subscribe(:supervisor_error_left_out) { @event_counter.event("supervisor_error") }
-        events.subscribe(:errors_piled_up) do
-          @ending_after_errors ||= loop.after(0) { end_after_errors }
+      # An error of one affects neither the swarm nor the others.
+      def each_observer
+        @observers.each do |observer|
+          events.guard("observer #{observer.class}", harmless: true) { yield observer }
         end
       end
 
-      # What the supervisor knows may be wrong: the swarm ends, and its nodes as at any stop.
+      # too_many: what the supervisor knows may be wrong.
+      def error_caught(too_many)
+        limit_stop if stopping?
+        @ending_after_errors ||= loop.after(0) { end_after_errors } if too_many
+      end
+
+      # The swarm ends, and its nodes as at any stop.
       def end_after_errors
         stopping = stopping?
         @lifecycle.fail_boot(PILED_UP, ExitCode::FAILED)
@@ -336,7 +335,7 @@ module Skep
       end
 
       def start_observers
-        @observers.configured(self)
+        @observers.each { |observer| observer.configured(self) } # one that can't ends the boot
         events.publish(:swarm_started, pid: Process.pid, nodes: config.placement.size,
                                        skep: VERSION, ruby: RUBY_VERSION)
         config.warnings.each { |error| events.publish(:option_ignored, level: :warn, error:) }
@@ -356,7 +355,7 @@ module Skep
           events.publish(:swarm_stopped, exit_code: code, duration: (OS.now - started_at).round(3))
         end
         tell_observers
-        @observers.each_guarded(&:on_close)
+        each_observer(&:on_close)
         @resources&.leave
         @process_setup&.release
       end
@@ -374,8 +373,6 @@ module Skep
 end
 
 require "skep/swarm/supervisor/observer"
-require "skep/swarm/supervisor/observers"
-require "skep/swarm/supervisor/event_counter"
 require "skep/swarm/supervisor/acceptor"
 require "skep/swarm/supervisor/boot_monitor"
 require "skep/swarm/supervisor/lifecycle"

@@ -80,7 +80,9 @@ class ChangeCoordinatorTest < Skep::TestCase
 
   test "a change that a stop of the swarm interrupts is no error" do
     levels = []
-    @parts.events.subscribe(:restart_failed, :refork_failed) { |event| levels << event.level }
+    @parts.events.subscribe do |event|
+      levels << event.level if %i[restart_failed refork_failed].include?(event.name)
+    end
     restart
     @parts.ended(@parts.booting.first, 1)
     restart
@@ -97,7 +99,7 @@ class ChangeCoordinatorTest < Skep::TestCase
     reforked(node)
     @supervisor.stopping = true
     failed = nil
-    @parts.events.subscribe(:refork_failed) { |event| failed = event }
+    @parts.events.subscribe { |event| failed = event if event.name == :refork_failed }
     @mold.rollout.mold_exited(@mold, "status unknown", nil)
     assert_equal [:info, "the swarm is stopping"], [failed.level, failed.facts[:error]]
   ensure

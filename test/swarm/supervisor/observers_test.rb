@@ -31,9 +31,8 @@ class ObserversTest < Skep::TestCase
   def setup
     super
     @recorder = Recorder.new
-    @events = Skep::Swarm::Runtime::EventBus.new
-    @observers = Supervisor::Observers.new([Failing.new, @recorder], @events)
-    @events.subscribe { |event| @observers.event(event.name.to_s, event.level, event.facts) }
+    @supervisor = Supervisor.new(nil, observers: [Failing.new, @recorder])
+    @events = @supervisor.events
   end
 
   test "an observer that fails is reported once for each event, and the others get the event" do
@@ -46,20 +45,20 @@ class ObserversTest < Skep::TestCase
                  [*error.first(2), *error.last.values_at(:action, :count)]
   end
 
-  test "a guarded call reaches each observer" do
-    capture_io { @observers.each_guarded(&:reopen) }
+  test "a call reaches each observer" do
+    capture_io { @supervisor.reopen }
     assert_includes @recorder.calls, :reopen
   end
 
   test "an observer that always fails fills no log and doesn't end the swarm" do
-    @events.subscribe(:errors_piled_up) { flunk }
     capture_io { 100.times { @events.publish(:node_died) } }
+    refute_predicate @supervisor, :stopping?
     errors = @recorder.calls.select { |name, *| name == "supervisor_error" }
     assert_equal 10, errors.size
   end
 
   test "an observer that can't be configured ends the boot" do
-    error = assert_raises(Skep::Error) { @observers.configured(:supervisor) }
+    error = assert_raises(Skep::Error) { @supervisor.send(:start_observers) }
     assert_equal ["the address is in use", []], [error.message, @recorder.calls]
   end
 end

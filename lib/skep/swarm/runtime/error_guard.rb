@@ -4,18 +4,18 @@
 # and observers. An exception in one is a bug of skep's: it is counted and published as
 # `supervisor_error`, and the supervisor goes on.
 #
-#   guard = ErrorGuard.new(events)          # EventBus#guard calls it
+#   guard = ErrorGuard.new(events) { |too_many| … }   # EventBus#guard calls it
 #   guard.call("timer") { … }               # => nil, or the exception that was reported
 #   guard.count                             # => 1
 #
 # Until `keep_running`, exceptions leave the guard: there are no nodes yet that they could harm, and
 # the supervisor ends with the error. Those of observers and commands never do.
 #
-# At most LIMIT are published within WINDOW seconds, so that a storm can't fill a disk;
-# `supervisor_error_left_out` is announced for each of the others. `errors_piled_up` is announced
-# when there were more than LIMIT in that time: what the supervisor knows may be wrong then, and it
-# ends the swarm. Errors of observers and commands don't count for that: they mostly only read what
-# the supervisor knows, and a monitor may ask for the status each second.
+# At most LIMIT are published within WINDOW seconds, so that a storm can't fill a disk; the others
+# are counted only. The block is called after each, with true if there were more than LIMIT in that
+# time: what the supervisor knows may be wrong then, and it ends the swarm. Errors of observers and
+# commands don't count for that: they mostly only read what the supervisor knows, and a monitor may
+# ask for the status each second.
 module Skep
   class Swarm
     module Runtime
@@ -27,8 +27,9 @@ module Skep
 
         attr_reader :count
 
-        def initialize(events)
+        def initialize(events, &on_error)
           @events = events
+          @on_error = on_error
           @count = 0
           @all = []
           @own = []
@@ -57,8 +58,8 @@ module Skep
         def add(error, action, subject, harmless)
           @count += 1
           published = publish(error, action, subject)
-          @events.announce(:supervisor_error_left_out) unless published
-          @events.announce(:errors_piled_up) if !harmless && more_than_limit?(@own)
+          @events.count("supervisor_error") unless published
+          @on_error&.call(!harmless && more_than_limit?(@own))
         rescue StandardError => e
           print(e)
         end

@@ -45,7 +45,7 @@ module Skep
             skep: VERSION, ruby: RUBY_VERSION, nodes_from: @supervisor.config&.nodes_from,
             crash_loop: @node_pool&.all&.any?(&:looping?) || false,
             uptime: (OS.now - @supervisor.started_at).round(3),
-            supervisor: process_figures, events: @supervisor.event_counter.counts,
+            supervisor: process_figures, events: @supervisor.events.counts,
             recovery: @node_pool&.recovery_times&.to_plain,
             suspects: @node_pool ? suspects : [],
             works: @node_pool ? works : [], scale: @node_pool && scaling.to_h }
