@@ -6,8 +6,8 @@
 #   pidfile.take       # writes it, or raises PidfileTaken or PidfileUnusable
 #   pidfile.release    # removes it
 #
-# The supervisor holds a lock on it (OS::FileLock), which the kernel releases when it ends. So a
-# file without a lock is stale, whatever pid is in it, and is replaced.
+# The supervisor holds a lock on it, flock(2), which the kernel releases when it ends. So a file
+# without a lock is stale, whatever pid is in it, and is replaced.
 module Skep
   module CLI
     class Pidfile < Swarm::Supervisor::Observer
@@ -41,7 +41,8 @@ module Skep
 
       def take
         file = open_file
-        raise PidfileTaken.new(path: @path, pid: pid_in(file)) unless OS::FileLock.take(file)
+        locked = file.flock(File::LOCK_EX | File::LOCK_NB)
+        raise PidfileTaken.new(path: @path, pid: pid_in(file)) unless locked
 
         refuse("it is another file: its content is no pid") unless pid_in(file)
         write(file)

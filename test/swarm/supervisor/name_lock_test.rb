@@ -45,7 +45,6 @@ class NameLockTest < Skep::TestCase
   end
 
   test "is free after its release while a fork of its holder runs" do
-    skip "it needs the C extension" unless Skep::OS.native?
     name_lock = NameLock.new(@path).take
     pid, reader = in_child do |writer|
       writer.puts "here"

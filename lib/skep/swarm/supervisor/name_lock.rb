@@ -2,13 +2,12 @@
 
 require "socket"
 
-# Holds a swarm's name on this host as a file lock. The kernel releases it when the supervisor dies,
-# whatever processes it has forked.
+# Holds a swarm's name on this host as a file lock, flock(2). The kernel releases it when the
+# supervisor dies: programs that it starts don't have the file, and its forks close it.
 #
 #   NameLock.new("/run/skep/billing.sock").take   # or raises NameTaken or PathUnusable
 #
-# The lock lies beside the control socket, as PATH.lock (OS::FileLock). Only the supervisor may hold
-# it. As the lock is one of processes, what this process holds already is remembered here.
+# The lock lies beside the control socket, as PATH.lock. Only the supervisor may hold it.
 #
 # A cleaner may remove the lock of a running swarm. So a lock that was free is not enough: while a
 # process answers at the control socket, the name is taken. `restore` makes the removed file again.
@@ -27,14 +26,6 @@ module Skep
           end
 
           def exit_code = ExitCode::CONFIGURATION
-        end
-
-        @held = {} # by which process each lock file is held: a fork has the memory, not the lock
-
-        class << self
-          def holds?(file) = @held[file] == Process.pid
-          def hold(file) = @held[file] = Process.pid
-          def drop(file) = @held.delete(file)
         end
 
         # directory: the socket's, to be checked; it may be a symbolic link where none is given.
@@ -63,7 +54,6 @@ module Skep
           occupy
           write
           kept.close
-          NameLock.drop(before)
           true
         rescue Skep::Error, SystemCallError # another holds it; the socket still keeps the name
           @file, @identity = kept, before
@@ -75,8 +65,10 @@ module Skep
 
         # The file stays: unlinking it would let two others hold two locks of one name.
         def release
-          @file&.close
-          NameLock.drop(@identity)
+          return if @file.nil? || @file.closed?
+
+          @file.flock(File::LOCK_UN) # for forks that have the file open, too
+          @file.close
         end
 
         private
@@ -92,13 +84,10 @@ advice: "remove that")
 
         # A file that was removed before it could be locked is no lock: it is tried once more.
         def occupy
-          # Before it is opened: to close it would let go of the lock that we have.
-          raise NameTaken.new(path: @path, pid: Process.pid) if NameLock.holds?(identity)
-
           @file = open_lock
-          refuse unless OS::FileLock.take(@file)
+          refuse unless @file.flock(File::LOCK_EX | File::LOCK_NB)
           @identity = identity_of(@file.stat)
-          return NameLock.hold(@identity) if @identity == identity
+          return if @identity == identity
 
           @file.close
           occupy
@@ -123,7 +112,7 @@ advice: "remove that")
         end
 
         def refuse
-          holder = OS::FileLock.holder(@file) || @file.read.to_i.nonzero?
+          holder = @file.read.to_i.nonzero?
           @file.close
           raise NameTaken.new(path: @path, pid: holder)
         end
@@ -165,7 +154,7 @@ advice: "remove that")
 
         def identity_of(stat) = [stat.dev, stat.ino]
 
-        # For people, and where the kernel doesn't name the holder of a lock.
+        # For people, and for whoever is refused.
         def write
           @file.truncate(0)
           @file.pwrite(Process.pid.to_s, 0)
