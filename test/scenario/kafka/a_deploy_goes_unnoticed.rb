@@ -8,7 +8,7 @@
 #
 #   ROLLOUTS=10 KINDS=deployment,statefulset ruby test/scenario/kafka/a_deploy_goes_unnoticed.rb
 #
-# KAFKA: more settings for the consumers, as JSON.
+# ACTIONS: only these, such as "stop and start,restart". KAFKA: more settings for the consumers, as JSON.
 require_relative "scenario"
 require_relative "support/cluster"
 require_relative "support/hosts"
@@ -16,6 +16,7 @@ require_relative "support/hosts"
 class Deploys < KafkaScenario
   ROLLOUTS = Integer(ENV.fetch("ROLLOUTS", "1"))
   KINDS = ENV.fetch("KINDS", "deployment,statefulset").split(",")
+  ACTIONS = ENV["ACTIONS"]&.split(",")
   KAFKA = JSON.parse(ENV.fetch("KAFKA", "{}"))
   PARTITIONS, PODS, NODES = 16, 2, 2
   CALM = 2.0 # seconds between two actions
@@ -86,6 +87,8 @@ class Deploys < KafkaScenario
 
   # Records the time of an action, with the pause after it.
   def record(name)
+    return if ACTIONS&.none?(name)
+
     began = Skep::OS.now
     yield
     pause(CALM)
