@@ -30,8 +30,9 @@ module Simulation
 
       def measure(world, node)
         rss = node.process.pages * 4096
-        plain = { rss:, pss: rss, uss: rss - (9_000 * 4096), shared: 9_000 * 4096, swap: 0,
-                  anonymous: rss - (9_000 * 4096) }
+        own = rss - (9_000 * 4096)
+        plain = { "rss" => rss, "pss" => rss, "uss" => own, "shared" => 9_000 * 4096, "swap" => 0,
+                  "anonymous" => own }
         Swarm::IPC::Scoreboard::MemorySample.leave(world.page, world.layout.memory(node.page_index),
                                                    world.kernel.now, plain)
       end

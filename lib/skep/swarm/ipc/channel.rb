@@ -100,46 +100,13 @@ module Skep
 
         # Yields each complete frame. Returns false if the other end has closed and all is read;
         # :more if there is more than it reads at a time. Raises ProtocolError.
-        def receive(&block)
+        def receive
           open = fill
           while (frame = next_frame)
-            block.call(frame)
+            yield frame
             return true if closed?
           end
           open
-        end
-
-        # Reads up to TURN bytes for `next_frame`. Returns the same as `receive`.
-        def fill
-          read = 0
-          while read < TURN
-            bytes, _, flags, *rights = @socket.recvmsg_nonblock(PIECE, 0, CONTROL_BYTES,
-                                                                scm_rights: @descriptors,
-                                                                exception: false)
-            return true if bytes == :wait_readable
-            return end_of_file if bytes.nil? || (bytes.empty? && rights.empty?)
-
-            @in << bytes
-            read += bytes.bytesize
-            keep(rights.flat_map { |right| right.unix_rights || [] }, flags) if @descriptors
-          end
-          :more
-        rescue Errno::ECONNRESET, IOError # the other end closed and left frames unread
-          end_of_file
-        end
-
-        # Returns the next complete frame, or nil. Raises ProtocolError.
-        def next_frame
-          return if @in.bytesize < HEADER_BYTES
-
-          size, version, ios = @in.unpack("NCC")
-          raise Incompatible.new(version:) if version != VERSION
-          raise ProtocolError, too_long(size) if size > FRAME_BYTES
-          return if @in.bytesize < HEADER_BYTES + size
-
-          @in.slice!(0, HEADER_BYTES)
-          type, facts = parse(@in.slice!(0, size).force_encoding(Encoding::UTF_8))
-          Message.new(type, facts, ios.zero? ? [] : @ios.shift || [], size)
         end
 
         # Blocks until a frame has come. Returns nil at the end of the channel or the deadline.
@@ -166,6 +133,39 @@ module Skep
         end
 
         private
+
+        # Reads up to TURN bytes for `next_frame`. Returns the same as `receive`.
+        def fill
+          read = 0
+          while read < TURN
+            bytes, _, flags, *rights = @socket.recvmsg_nonblock(PIECE, 0, CONTROL_BYTES,
+                                                                scm_rights: @descriptors,
+                                                                exception: false)
+            return true if bytes == :wait_readable
+            return end_of_file if bytes.nil? || (bytes.empty? && rights.empty?)
+
+            @in << bytes
+            read += bytes.bytesize
+            keep(rights.flat_map { |right| right.unix_rights || [] }, flags) if @descriptors
+          end
+          :more
+        rescue Errno::ECONNRESET, IOError # the other end closed and left frames unread
+          end_of_file
+        end
+
+        # Returns the next complete frame, or nil.
+        def next_frame
+          return if @in.bytesize < HEADER_BYTES
+
+          size, version, ios = @in.unpack("NCC")
+          raise Incompatible.new(version:) if version != VERSION
+          raise ProtocolError, too_long(size) if size > FRAME_BYTES
+          return if @in.bytesize < HEADER_BYTES + size
+
+          @in.slice!(0, HEADER_BYTES)
+          type, facts = parse(@in.slice!(0, size).force_encoding(Encoding::UTF_8))
+          Message.new(type, facts, ios.zero? ? [] : @ios.shift || [], size)
+        end
 
         def too_long(size) = "a frame of #{size} bytes is too long"
         def too_long?(bytes) = bytes.bytesize > FRAME_BYTES

@@ -69,32 +69,19 @@ module Skep
           @ended.call
         end
 
+        # A protocol error is reported before the channel closes, as the other process ends by that.
         def receive
           return false if @channel.closed?
 
-          state = attempt { @channel.fill }
-          while (frame = next_frame)
+          state = @channel.receive do |frame|
+            @messages.check(frame)
             @guard.call(frame.type) { @heard.call(frame) }
           end
           @channel.closed? || state
-        end
-
-        def next_frame
-          return if @channel.closed?
-
-          attempt do
-            frame = @channel.next_frame
-            frame && @messages.check(frame)
-          end
-        end
-
-        # Reports a protocol error before it closes the channel, as the other process ends by that.
-        def attempt
-          yield
         rescue Channel::ProtocolError => e
           @protocol_error.call(e)
           close
-          nil
+          true
         end
 
         def flush

@@ -273,22 +273,17 @@ module Skep
               {}
             end
 
-            def leave(page, cell, now, sample) = page.write(cell, JSON.generate([now, sample]))
-
-            def find(page, cell)
-              text = page.read(cell) or return
-              at, sample = JSON.parse(text.scrub)
-              return unless at.is_a?(Float) && at.between?(0.0, OS.now) && sample.is_a?(Hash)
-
-              [at, sample.empty? ? {} : read(sample)]
-            rescue JSON::ParserError, ArgumentError, KeyError, TypeError, FloatDomainError
-              nil # a node can write anything there
+            def leave(page, cell, now, sample)
+              page.write(cell, [now, *sample.values_at(*BYTES).compact].pack("DQ*"))
             end
 
-            # Returns a sample as numbers within bounds. Raises ArgumentError, KeyError, TypeError
-            # or FloatDomainError if it isn't one.
-            def read(sample)
-              BYTES.to_h { |name| [name, Integer(sample.fetch(name)).clamp(0, MOST)] }
+            def find(page, cell)
+              at, *bytes = page.read(cell)&.unpack("DQ*")
+              return unless at && at >= 0.0 && at <= OS.now # a node can write anything there
+              return [at, {}] if bytes.empty?
+
+              [at, BYTES.zip(bytes.map { |count| count.clamp(0, MOST) }).to_h] if
+                bytes.size == BYTES.size
             end
           end
         end
