@@ -68,9 +68,8 @@ module Simulation
 
       def observer = Swarm::Supervisor::Observer
       def signal_handler(supervisor) = Swarm::Supervisor::SignalHandler.new(supervisor)
-      def resources(supervisor) = supervisor.instance_variable_get(:@resources)
-      def page(supervisor) = resources(supervisor).page
-      def layout(supervisor) = resources(supervisor).layout
+      def page(supervisor) = hidden(supervisor, :@page)
+      def layout(supervisor) = hidden(supervisor, :@layout)
       def stopping?(supervisor) = supervisor.stopping?
       def started?(supervisor) = !supervisor.node_pool.nil?
       def timers(supervisor) = supervisor.loop.inspect[/timers=(\d+)/, 1].to_i

@@ -104,7 +104,7 @@ module Skep
       # Called for signals only.
 
       def reopen
-        @resources&.reopen
+        @name_lock&.restore # its file may have been removed
         each_observer(&:reopen)
       end
 
@@ -158,10 +158,14 @@ module Skep
       # Returns true if this exit was caused by the kernel's OOM killer.
       def oom?(exit) = @node_pool&.cgroup_memory&.oom?(exit)
 
-      # Closes the supervisor's resources in a fork of this process: a mold, or a child that the
-      # application forks.
+      # Closes what is the supervisor's alone in a fork of this process: a mold, or a child that the
+      # application forks. The swarm's name stays the supervisor's.
       def close_in_child
-        [*@observers, @own_processes, @resources, @process_setup].compact.each(&:close_in_child)
+        @observers.each(&:close_in_child)
+        close_channels(processes)
+        @page&.close
+        @name_lock&.close_in_child
+        @process_setup.close_in_child
       end
 
       # Called by a reload whose code all nodes run from here on. The status report shows the kinds
@@ -286,7 +290,7 @@ module Skep
 
         events.publish(:swarm_stopping, reason: "supervisor_errors")
         error = events.guard("stop") { @node_pool ? @node_pool.stop : finish }
-        @own_processes.terminate if error && @node_pool
+        terminate_nodes if error && @node_pool
       end
 
       # After an error of its own the supervisor can't rely on hearing that all nodes have ended.
@@ -298,10 +302,9 @@ module Skep
         @started_at = OS.now
         @loop = OS::EventLoop.new(guard: events.method(:guard))
         close_in_child = method(:close_in_child)
-        @process_setup = @setup_of.new(self, program: @launcher.program?, ours: method(:ours),
+        @process_setup = @setup_of.new(self, program: @launcher.program?, ours: method(:pids),
                                              forked: close_in_child)
         @mold_pool = Molds::MoldPool.new(@launcher, self, loop:, events:)
-        @own_processes = OwnProcesses.new(self, @mold_pool)
         @process_setup.take
       end
 
@@ -310,8 +313,7 @@ module Skep
         return invalid(config.errors) unless config.valid?
 
         set_title
-        @resources = Resources.new(config)
-        @resources.occupy
+        @name_lock = NameLock.new(config.control_path, directory: config.control_directory).take
         @boot.watch
         build_pools
         start_observers
@@ -324,10 +326,13 @@ module Skep
       end
 
       def build_pools
-        @node_pool = Nodes::NodePool.new(self, config, @lifecycle, loop:, events:,
-                                                                   page: @resources.page,
-                                                                   layout: @resources.layout)
-        @mold_pool.configure(config, @resources.page, @resources.layout)
+        slots = config.placement.size + config.spares + 1 # one for the helper
+        @layout = IPC::Scoreboard::Layout.new(nodes: Nodes::NodeTable.slots_for(slots),
+                                              threads: config.threads)
+        @page = OS::SharedPage.create(@layout.total)
+        @node_pool = Nodes::NodePool.new(self, config, @lifecycle, loop:, events:, page: @page,
+                                                                   layout: @layout)
+        @mold_pool.configure(config, @page, @layout)
       end
 
       def set_title
@@ -349,14 +354,15 @@ module Skep
       # An exception raised out of the loop, such as Timeout around `run`, kills all processes at
       # once. After a stop there are none left, unless the supervisor itself failed in it.
       def close
-        @own_processes&.kill_all(FORCE_SECONDS)
+        kill_all if @mold_pool
         reap_orphans
         if @node_pool
           events.publish(:swarm_stopped, exit_code: code, duration: (OS.now - started_at).round(3))
         end
         tell_observers
         each_observer(&:on_close)
-        @resources&.leave
+        @page&.close
+        @name_lock&.release
         @process_setup&.release
       end
 
@@ -367,7 +373,31 @@ module Skep
         end
       end
 
-      def ours = @own_processes.pids
+      # The swarm's own processes. OrphanReaper deals with all others.
+      def processes = [*@node_pool&.node_table&.nodes, *@mold_pool.molds]
+
+      # nil: of one that is about to be forked.
+      def pids = processes.map(&:pid)
+
+      # Asks each node to end by its signal, as its channel may be the reason.
+      def terminate_nodes
+        @node_pool.node_table.nodes.each do |node|
+          node.pidfd&.signal(:TERM)
+        rescue SystemCallError # it has ended, or is another user's
+          next
+        end
+      end
+
+      def kill_all
+        left = processes.each { |process| process.kill("abandoned") }
+        deadline = OS.now + FORCE_SECONDS
+        left.each { |process| process.pidfd&.wait(timeout: [deadline - OS.now, 0].max) }
+        close_channels(left)
+      end
+
+      def close_channels(processes)
+        processes.each { |process| [process.channel, process.pidfd].compact.each(&:close) }
+      end
     end
   end
 end
@@ -378,8 +408,6 @@ require "skep/swarm/supervisor/boot_monitor"
 require "skep/swarm/supervisor/lifecycle"
 require "skep/swarm/supervisor/signal_handler"
 require "skep/swarm/supervisor/orphan_reaper"
-require "skep/swarm/supervisor/own_processes"
 require "skep/swarm/supervisor/process_setup"
 require "skep/swarm/supervisor/name_lock"
-require "skep/swarm/supervisor/resources"
 require "skep/swarm/supervisor/status_report"

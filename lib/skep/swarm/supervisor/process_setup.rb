@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Makes this process a supervisor, and undoes that at the end: it handles signals (SignalHandler),
-# is a subreaper that ends and reaps what its nodes leave behind (OrphanReaper), and knows its own
-# processes (OwnProcesses). A fork of it inherits none of that.
+# and is a subreaper that ends and reaps what its nodes leave behind (OrphanReaper). A fork of it
+# inherits none of that.
 #
 #   setup = ProcessSetup.new(supervisor, program: false, ours: -> { pids }, forked: -> { … })
 #   setup.take
