@@ -12,7 +12,7 @@ require "skep/os"
 #   Skep.warmup                                  # makes the heap cheap to fork and to share
 #   Skep::Fork::Guard.check                      # what would not survive a fork now
 #
-# ForkHooks runs the callbacks, in the order of a HookChain; ProcessPatch calls it around each fork.
+# ForkHooks runs the callbacks; ProcessPatch calls it around each fork.
 # Warmup prepares the heap, with skep/cow_fork before each fork that needs it (CowFork). Guard
 # returns Findings.
 #
@@ -25,7 +25,6 @@ end
 
 require "skep/fork/reporter"
 require "skep/fork/registration"
-require "skep/fork/hook_chain"
 require "skep/fork/fork_hooks"
 require "skep/fork/process_patch"
 require "skep/fork/finding"

@@ -17,11 +17,9 @@ module Skep
     class ForkHooks
       DOING = :skep_forking # thread variable: the pid while callbacks run, FORKING, or nil
       FORKING = :fork
-      MOMENTS = %i[before parent child].freeze
-      # Ruby 3.3 copies other hashes at each handle_interrupt, and each write after a fork copies a
-      # page.
+      # Ruby 3.3 copies other hashes at each handle_interrupt.
       NEVER = {}.compare_by_identity.update(Object => :never).freeze
-      private_constant :DOING, :FORKING, :MOMENTS, :NEVER
+      private_constant :DOING, :FORKING, :NEVER
 
       # Receives `call(error, who)` for each callback that raised.
       attr_accessor :reporter
@@ -29,15 +27,13 @@ module Skep
       def initialize(reporter: Reporter)
         @reporter = reporter
         @lock = Mutex.new
-        line_up([Registration.new(self, **MOMENTS.to_h { |moment| [moment, -> {}] })])
-        rehearse
-        line_up([])
+        @registrations = [].freeze
       end
 
       # Raises ArgumentError without a callback, and for objects without `call`.
       def register(before: nil, parent: nil, child: nil)
         registration = Registration.new(self, before:, parent:, child:)
-        @lock.synchronize { line_up([*@registrations, registration]) }
+        @lock.synchronize { @registrations = [*@registrations, registration].freeze }
         registration
       end
 
@@ -45,17 +41,20 @@ module Skep
       def around_fork(&fork)
         return yield if @registrations.empty?
 
-        calling? ? doing(FORKING, &fork) : surround(@rounds, &fork)
+        calling? ? doing(FORKING, &fork) : surround(@registrations, &fork)
       end
 
       # Runs the child callbacks after a fork that was detected later; not during a fork that runs
       # them itself.
       def notice
-        run(@rounds[:child]) unless Thread.current.thread_variable_get(DOING) == FORKING
+        return if Thread.current.thread_variable_get(DOING) == FORKING
+
+        run(:child, @registrations)
       end
 
+      # Replaces the array: a fork in progress keeps the old one.
       def __cancel(registration)
-        @lock.synchronize { line_up(@registrations - [registration]) }
+        @lock.synchronize { @registrations = (@registrations - [registration]).freeze }
         nil
       end
 
@@ -63,26 +62,18 @@ module Skep
 
       private
 
-      # Runs both ways once, to fill Ruby's inline method caches. Else each child would fill them,
-      # and copy their pages: child callbacks took 4 times as long.
-      def rehearse = [1, 0].each { |result| surround(@rounds) { result } }
-
-      # Replaces the arrays: a fork in progress keeps the old ones.
-      def line_up(registrations)
-        @registrations = registrations.freeze
-        @rounds = MOMENTS.to_h do |moment|
-          [moment, HookChain.new(moment, moment == :before ? registrations.reverse : registrations)]
-        end.freeze
-      end
-
-      def surround(rounds, &fork)
+      def surround(registrations, &fork)
         origin = OS::Generation.pid
         alone = Thread.list.one?
         begin
-          call(rounds[:before], alone)
+          held(alone) { run(:before, registrations.reverse) }
           result = doing(FORKING, &fork)
         ensure
-          child?(result, origin) ? run(rounds[:child]) : call(rounds[:parent], alone)
+          if child?(result, origin) # which has no other thread
+            run(:child, registrations)
+          else
+            held(alone) { run(:parent, registrations) }
+          end
         end
       end
 
@@ -90,19 +81,19 @@ module Skep
       # hook after it.
       def child?(result, origin) = result ? result.zero? : OS::Generation.pid != origin
 
-      # Defers exceptions from other threads, if there were any. That takes as long as a hundred
-      # calls, because it writes to shared pages.
-      def call(round, alone)
-        return run(round) if alone || round.empty?
+      # Defers exceptions from other threads, unless there are none: a callback may use Timeout.
+      def held(alone, &) = alone ? yield : Thread.handle_interrupt(NEVER, &)
 
-        Thread.handle_interrupt(NEVER) { run(round) }
-      end
-
-      def run(round)
-        return if round.empty?
-
+      # An error is reported, and the others run; only an exit and a signal pass.
+      def run(moment, registrations)
         doing(OS::Generation.pid) do
-          round.call { |error, who| Reporter.report(@reporter, error, who) }
+          registrations.each do |registration|
+            registration.__call(moment)
+          rescue SystemExit, SignalException
+            raise # For the process.
+          rescue Exception => error # rubocop:disable Lint/RescueException -- the fork continues
+            Reporter.report(@reporter, error, registration.__name(moment))
+          end
         end
       end
 

@@ -28,8 +28,8 @@ module Skep
         "#<#{self.class} #{places.join(", ")}#{" cancelled" if cancelled?}>"
       end
 
-      # Returns the callback for a moment (:before, :parent or :child), or nil.
-      def __block(moment) = @blocks[moment]
+      # Calls the callback for a moment (:before, :parent or :child), if it has one.
+      def __call(moment) = @blocks[moment]&.call
 
       # Names the callback for a moment, for reports.
       def __name(moment) = "the #{moment} callback of #{place(moment)}"
