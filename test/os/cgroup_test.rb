@@ -220,9 +220,9 @@ class CgroupTest < Skep::TestCase
   end
 
   def real_group
-    %w[v1 v2].zip(Cgroup.send(:places, "self", "cpu", "/proc")).each do |_, (directory, _)|
-      next unless directory
-
+    versions = %i[V1 V2].map { |name| Cgroup.send(:const_get, name) }
+    versions.each do |version|
+      directory = Cgroup.send(:ancestry, version, "self", "cpu", "/proc").first or next
       place = "#{directory}/skep-test-#{Process.pid}"
       Dir.mkdir(place)
       return place if Dir.glob("#{place}/cpu.{max,cfs_quota_us}").any?

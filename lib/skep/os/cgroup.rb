@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
 require "etc"
-require "skep/os/cgroup/v1"
-require "skep/os/cgroup/v2"
 
 # The control group of a process: its memory limits, its OOM kills and its CPU quota.
 #
@@ -36,25 +34,45 @@ module Skep
 
         # Returns true if it is a hierarchy of that version that may have that controller.
         def of?(version, controller)
-          return type == "cgroup2" if version == :v2
+          return type == "cgroup2" if version == V2
 
           type == "cgroup" && options.include?(controller)
         end
       end
-      private_constant :Mount
+
+      # The names of a version's files. `cpu` has the quota and its period, in microseconds.
+      Version = Struct.new(:used, :limit, :high, :kills, :cpu, keyword_init: true)
+
+      # Version 1's hierarchies, one for each controller.
+      V1 = Version.new(used: "memory.usage_in_bytes", limit: "memory.limit_in_bytes",
+                       kills: "memory.oom_control",
+                       cpu: %w[cpu.cfs_quota_us cpu.cfs_period_us]).freeze
+
+      # Version 2's unified hierarchy.
+      V2 = Version.new(used: "memory.current", limit: "memory.max", high: "memory.high",
+                       kills: "memory.events", cpu: %w[cpu.max]).freeze
+      NONE = 1 << 62 # Version 1 shows no limit as about 2 ** 63, version 2 as "max".
+      private_constant :Mount, :Version, :V1, :V2, :NONE
 
       class << self
+        # Not every group counts memory: it stands for the nearest ancestor that does.
         def of(pid = Process.pid, proc: "/proc")
-          v1, v2 = places(pid, "memory", proc)
-          V1.at(*v1) || V2.at(*v2)
+          found = [V1, V2].filter_map do |version|
+            groups = ancestry(version, pid, "memory", proc)
+            groups = groups.drop_while { |path| !File.exist?("#{path}/#{version.used}") }
+            new(version, groups) if groups.any?
+          end
+          found.first
         rescue Errno::ENOENT, Errno::ESRCH, Errno::EACCES
           nil # Dead, no /proc, or no permission.
         end
 
         # Returns the lowest quota of this process' group and its ancestors.
         def cpu_quota(proc: "/proc")
-          v1, v2 = places("self", "cpu", proc)
-          [*V1.cpu_quotas(*v1), *V2.cpu_quotas(*v2)].min
+          quotas = [V1, V2].flat_map do |version|
+            ancestry(version, "self", "cpu", proc).filter_map { |path| quota(version, path) }
+          end
+          quotas.min
         rescue SystemCallError
           nil # No /proc, or no descriptor is left.
         end
@@ -71,33 +89,68 @@ module Skep
         end
 
         # Returns the OOM kills since the machine has booted; nil before Linux 4.13.
-        def oom_kills(vmstat: "/proc/vmstat")
-          OS.machine.read(vmstat)[/^oom_kill (\d+)/, 1]&.to_i
+        def oom_kills(vmstat: "/proc/vmstat") = text(vmstat)[/^oom_kill (\d+)/, 1]&.to_i
+
+        # Returns "" if the group is gone, the kernel lacks the file, or no descriptor is left.
+        def text(path)
+          OS.machine.read(path)
         rescue SystemCallError
-          nil # No /proc, or no descriptor is left.
+          ""
         end
+
+        # Returns the words of a file as numbers; nil for other words.
+        def numbers(path) = text(path).split.map { |word| Integer(word, 10, exception: false) }
 
         private
 
-        # Returns the directory of the process' group and the top of its hierarchy, for version 1
-        # of this controller and for version 2; [nil, nil] for a version without such a group.
-        def places(pid, controller, proc)
-          groups = groups(OS.machine.read("#{proc}/#{pid}/cgroup"), controller)
-          mounts = File.readlines("#{proc}/self/mountinfo").map { |line| Mount.of(line) }
-          %i[v1 v2].map do |version|
-            mount = mounts.find { |one| one.of?(version, controller) }
-            mount && groups[version] ? [mount.directory(groups[version]), mount.path] : [nil, nil]
-          end
+        # Returns the quota in processors; nil without one, which is -1 or "max".
+        def quota(version, path)
+          quota, period = version.cpu.flat_map { |file| numbers("#{path}/#{file}") }
+          quota.fdiv(period) if quota&.positive? && period&.positive?
         end
 
-        # Returns the name of the group in each version's hierarchy.
-        def groups(text, controller)
-          text.lines.map(&:chomp).each_with_object({}) do |line, found|
-            number, controllers, name = line.split(":", 3)
-            found[:v2] = name if number == "0"
-            found[:v1] = name if controllers.split(",").include?(controller)
-          end
+        # Returns the directories of the process' group and of its ancestors in that version's
+        # hierarchy, as far as it is mounted; [] if there is no such group.
+        def ancestry(version, pid, controller, proc)
+          group = group(version, controller, OS.machine.read("#{proc}/#{pid}/cgroup"))
+          mounts = File.foreach("#{proc}/self/mountinfo").lazy.map { |line| Mount.of(line) }
+          mount = mounts.find { |one| one.of?(version, controller) }
+          return [] unless group && mount
+
+          found = [mount.directory(group)]
+          found << File.dirname(found.last) while found.last.start_with?("#{mount.path}/")
+          found
         end
+
+        def group(version, controller, text)
+          groups = text.lines.map { |line| line.chomp.split(":", 3) }
+          groups.find do |number, controllers, _name|
+            version == V2 ? number == "0" : controllers.split(",").include?(controller)
+          end&.last
+        end
+      end
+
+      def initialize(version, groups)
+        @version = version
+        @groups = groups
+      end
+
+      def directory = @groups.first
+
+      def limit = least(@version.limit)
+
+      def high = @version.high && least(@version.high)
+
+      def oom_kills
+        Cgroup.text("#{directory}/#{@version.kills}")[/^oom_kill (\d+)$/, 1]&.to_i
+      end
+
+      private
+
+      # Returns the lowest number in that file of this group and its ancestors.
+      def least(file)
+        numbers = @groups.flat_map { |path| Cgroup.numbers("#{path}/#{file}") }
+        numbers.compact.reject { |bytes| bytes >= NONE }.min
       end
     end
   end
