@@ -116,8 +116,7 @@ module Simulation
         pool = supervisor.node_pool
         ready = pool.node_table.nodes.select(&:ready?)
         { "failed nodes" => hidden(pool.liveness_monitor, :@failed).keys - ready,
-          "diagnoses" => hidden(pool.hung_node_killer, :@diagnoses).keys,
-          "recorded crashes" => hidden(pool.crash_attribution, :@recorded).keys }
+          "diagnoses" => hidden(pool.hung_node_killer, :@diagnoses).keys }
       end
 
       def command(supervisor, name, *arguments)

@@ -49,13 +49,15 @@ module Skep
       end
 
       test "counts crashes near a message in the total only" do
-        @suspects.record_crash([["orders/0/7-7", 7], ["orders/1/0-0", nil]], 0, 1.0)
+        @suspects.record_crash([["orders/0/7-7", 7], ["orders/1/0-0", nil]], 0, 1.0, "SIGSEGV")
         3.times { crash("orders/0/7-7", 7) }
         assert_equal [3, 4], [poison.crashes(batch(7)), poison.total(batch(7))]
       end
 
       test "counts no crash with another message in progress, and none with a batch" do
-        5.times { @suspects.record_crash([["orders/0/7-7", 7], ["orders/1/0-0", nil]], 0, 1.0) }
+        5.times do
+          @suspects.record_crash([["orders/0/7-7", 7], ["orders/1/0-0", nil]], 0, 1.0, "SIGSEGV")
+        end
         5.times { crash("orders/0/7-20") }
         refute poison.poison?(batch(7))
         assert_equal 0, poison.crashes(batch(7))
@@ -101,7 +103,7 @@ module Skep
 
       def crash(name, at = nil)
         @poison = nil
-        @suspects.set_exit(@suspects.record_crash([[name, at]], 0, 1.0), "SIGSEGV")
+        @suspects.record_crash([[name, at]], 0, 1.0, "SIGSEGV")
       end
 
       def partition(position) = Fakes::PartitionPosition.new(["orders", 0], position)

@@ -14,7 +14,7 @@ class CrashAttributionTest < Skep::TestCase
     def stopping? = stopping
     def node_table = self
   end
-  Node = Struct.new(:id, :page_index, :reason, :sent, :pid, :exit_status) do
+  Node = Struct.new(:id, :page_index, :reason, :sent) do
     def channel = self
     def event_facts = { node: id }
     def post(type, facts) = sent << [type, facts]
@@ -28,7 +28,7 @@ class CrashAttributionTest < Skep::TestCase
     super
     @layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 3, threads: 2)
     @page = Skep::OS::SharedPage.create(@layout.total)
-    @nodes = Array.new(3) { |id| Node.new(id, id, nil, [], 1_000 + id) }
+    @nodes = Array.new(3) { |id| Node.new(id, id, nil, []) }
     slots = Array.new(3) { |id| Slot.new(id, Swarm::Nodes::RestartHistory.new) }
     @node_pool = NodePool.new(false, @nodes, slots)
     @published = []
@@ -77,33 +77,19 @@ class CrashAttributionTest < Skep::TestCase
     assert crash?(nil, "KILL")
   end
 
-  test "records no crash of a node that its mold never reported as forked" do
-    hold(0, "a job", at: 7)
-    @nodes[0].pid = nil
-    @crash_attribution.record_crash(@nodes[0])
-    assert_empty @crash_attribution.to_plain
-  end
-
   test "counts no exit as a crash while the swarm stops" do
     hold(0, "a job", at: 7)
-    @nodes[0].exit_status = ExitStatus.new(nil, "SEGV")
     [true, false].each do |stopping|
       @node_pool.stopping = stopping
-      @crash_attribution.record_crash(@nodes[0])
-      @crash_attribution.set_exit(@nodes[0], @nodes[0].exit_status)
+      @crash_attribution.node_exited(@nodes[0], ExitStatus.new(nil, "SEGV"))
       assert_equal stopping, @crash_attribution.to_plain.empty?
     end
   end
 
-  test "has a suspect at once, and sends it to all nodes once the exit is known" do
+  test "publishes a suspect, and sends it to all nodes" do
     hold(0, "a job", at: 7)
-    @crash_attribution.record_crash(@nodes[0])
-    known = @crash_attribution.to_plain
-    assert_equal [["a job", 7, []]],
-                 known.map { |one| one.values_at("in_flight", "current_item", "ends") }
-    assert_empty @nodes[1].sent
     @nodes[0].reason = "oom"
-    @crash_attribution.set_exit(@nodes[0], ExitStatus.new(nil, "KILL"))
+    @crash_attribution.node_exited(@nodes[0], ExitStatus.new(nil, "KILL"))
     type, facts = @nodes[1].sent.first
     assert_equal ["suspects", ["SIGKILL, oom"], 1],
                  [type, *facts["added"].first.values_at("ends", "crashes")]
@@ -112,15 +98,14 @@ class CrashAttributionTest < Skep::TestCase
   end
 
   test "publishes and sends nothing for a node with nothing in flight" do
-    @crash_attribution.record_crash(@nodes[0])
-    @crash_attribution.set_exit(@nodes[0], ExitStatus.new(nil, "SEGV"))
+    @crash_attribution.node_exited(@nodes[0], ExitStatus.new(nil, "SEGV"))
     assert_empty @published + @nodes[1].sent
   end
 
   test "counts the items of all threads, none of them as alone" do
     hold(1, "a", thread: 1)
     hold(1, "b", thread: 2)
-    2.times { @crash_attribution.set_exit(@nodes[1], ExitStatus.new(nil, "SEGV")) }
+    2.times { @crash_attribution.node_exited(@nodes[1], ExitStatus.new(nil, "SEGV")) }
     suspects = @crash_attribution.to_plain
     counts = suspects.map { |one| one.values_at("in_flight", "crashes", "alone") }
     assert_equal [["a", 2, 0], ["b", 2, 0]], counts
@@ -128,7 +113,7 @@ class CrashAttributionTest < Skep::TestCase
 
   test "clears items that are resolved as done, and sends them as dropped" do
     hold(0, "a")
-    @crash_attribution.set_exit(@nodes[0], ExitStatus.new(nil, "SEGV"))
+    @crash_attribution.node_exited(@nodes[0], ExitStatus.new(nil, "SEGV"))
     2.times { resolve([["a", nil]], blamed: false) }
     assert_empty @crash_attribution.to_plain
     assert_equal [["suspects", { "dropped" => [["a", nil]] }]], @nodes[2].sent.drop(1)
@@ -137,7 +122,7 @@ class CrashAttributionTest < Skep::TestCase
   test "forget clears all suspects, and sends them as dropped" do
     hold(0, "a")
     hold(0, "b", thread: 1)
-    @crash_attribution.set_exit(@nodes[0], ExitStatus.new(nil, "SEGV"))
+    @crash_attribution.node_exited(@nodes[0], ExitStatus.new(nil, "SEGV"))
     2.times { @crash_attribution.forget }
     assert_empty @crash_attribution.to_a
     dropped = @nodes[2].sent.filter_map { |_, facts| facts["dropped"] }
@@ -147,7 +132,7 @@ class CrashAttributionTest < Skep::TestCase
   test "removes the crashes of blamed items from the deaths of their slots" do
     @node_pool.slots.each { |slot| 3.times { |n| slot.deaths.add("work", n.to_f, within: 60.0) } }
     hold(0, "a")
-    2.times { @crash_attribution.set_exit(@nodes[0], ExitStatus.new(nil, "SEGV")) }
+    2.times { @crash_attribution.node_exited(@nodes[0], ExitStatus.new(nil, "SEGV")) }
     2.times { resolve([["a", nil]], blamed: true) }
     assert_equal [[0.0], [0.0, 1.0, 2.0], [0.0, 1.0, 2.0]],
                  (@node_pool.slots.map { |slot| slot.deaths.times })
@@ -157,12 +142,11 @@ class CrashAttributionTest < Skep::TestCase
   private
 
   def crash?(reason, how)
-    node = Node.new(0, 0, reason, [], 1_000)
+    node = Node.new(0, 0, reason, [])
     hold(0, "a") if @page.read(@layout.of(0)).to_s.empty?
-    @crash_attribution.record_crash(node)
     exit = how.is_a?(String) ? ExitStatus.new(nil, how) : ExitStatus.new(how, nil)
     before = @published.size
-    @crash_attribution.set_exit(node, exit)
+    @crash_attribution.node_exited(node, exit)
     @published.size > before
   end
 

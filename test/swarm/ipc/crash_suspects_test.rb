@@ -27,7 +27,7 @@ class CrashSuspectsTest < Skep::TestCase
   end
 
   test "keeps the exits of the last five nodes that had the item in flight" do
-    7.times { |n| @suspects.set_exit(record_crash([A]), "SIG#{n}") }
+    7.times { |n| record_crash([A], how: "SIG#{n}") }
 
     assert_equal %w[SIG2 SIG3 SIG4 SIG5 SIG6], @suspects.to_a.first.ends
     assert_equal [7, 7], @suspects.to_a.first.to_h.values_at(:crashes, :alone)
@@ -85,7 +85,7 @@ class CrashSuspectsTest < Skep::TestCase
   end
 
   test "another process learns the same suspects from plain data" do
-    @suspects.set_exit(record_crash([A, B]), "SIGSEGV")
+    record_crash([A, B])
     plain = JSON.parse(JSON.generate(@suspects.to_plain))
     learned = Skep::Swarm::IPC::CrashSuspects.new.learn(plain)
 
@@ -95,7 +95,9 @@ class CrashSuspectsTest < Skep::TestCase
 
   private
 
-  def record_crash(held, slot: 0, now: 1.0) = @suspects.record_crash(held, slot, now)
+  def record_crash(held, slot: 0, now: 1.0, how: "SIGSEGV")
+    @suspects.record_crash(held, slot, now, how)
+  end
 
   def counts
     @suspects.to_a.map { |suspect| [*suspect.key, suspect.crashes, suspect.alone] }

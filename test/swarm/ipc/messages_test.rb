@@ -115,7 +115,7 @@ class MessagesTest < Skep::TestCase
 
   test "accepts crash suspects as the supervisor sends them" do
     suspects = Swarm::IPC::CrashSuspects.new
-    suspects.record_crash([["orders/0/17-42", 25], ["a", nil]], 3, 1.5)
+    suspects.record_crash([["orders/0/17-42", 25], ["a", nil]], 3, 1.5, "SIGSEGV")
     plain = JSON.parse(JSON.generate(suspects.to_plain))
     frame = Swarm::IPC::Channel::Message.new("suspects", { "added" => plain }, [])
     assert_equal plain, Messages::TO_NODE.check(frame)["added"]

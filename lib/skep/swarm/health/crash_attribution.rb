@@ -4,8 +4,7 @@
 # nodes.
 #
 #   crash_attribution = CrashAttribution.new(node_pool, scoreboard:, events:)
-#   crash_attribution.record_crash(node)     # the node has died; its exit status isn't known yet
-#   crash_attribution.set_exit(node, exit)   # its exit status; publishes work_isolated
+#   crash_attribution.node_exited(node, exit)   # publishes work_isolated if it was a crash
 #   crash_attribution.resolve(frame)         # a node reports items as done, or as the cause
 #   crash_attribution.forget                 # clears all suspects
 #   crash_attribution.to_plain               # the suspects for a node that is about to be forked
@@ -18,14 +17,14 @@
 # | the supervisor ended it: it hung | if other work was done (`evidence?`) |
 # | the supervisor ended it for another reason: a restart, a scale, a stop, its own report | no |
 #
-# An exit while the swarm stops is no crash, unless the node had died before the stop.
+# An exit while the swarm stops is no crash.
 module Skep
   class Swarm
     module Health
       class CrashAttribution
         # Reasons for ending a node that the items in flight may have caused.
         HUNG = "hung"
-        CRASH_REASONS = [HUNG, "memory_limit", "channel_closed", IPC::ExitStatus::OOM, nil].freeze
+        CRASH_REASONS = ["memory_limit", "channel_closed", IPC::ExitStatus::OOM, nil].freeze
         SUPERVISOR_SIGNALS = %w[TERM KILL].freeze
         private_constant :HUNG, :CRASH_REASONS, :SUPERVISOR_SIGNALS
 
@@ -33,30 +32,20 @@ module Skep
           @node_pool = node_pool
           @scoreboard = scoreboard
           @events = events
-          @recorded = {}.compare_by_identity
         end
 
         # Returns the suspects. Most swarms never have any, so CrashSuspects is created on demand.
         def to_a = @suspects ? @suspects.to_a : []
         def to_plain = to_a.map(&:to_plain)
 
-        def record_crash(node)
-          record(node) if !@node_pool.stopping? && CRASH_REASONS.include?(node.reason)
+        def node_exited(node, exit)
+          return if @node_pool.stopping? || !crash?(node, exit)
+
+          items = @scoreboard.items_in_flight(node)
+          record(node, items, [exit.to_s, *node.reason].join(", ")) if items.any?
         end
 
-        def set_exit(node, exit)
-          return if @node_pool.stopping? && !@recorded.key?(node)
-
-          record(node) if CRASH_REASONS.include?(node.reason) || certain_crash?(exit)
-          recorded = @recorded.delete(node) or return
-
-          added = suspects.set_exit(recorded, [exit.to_s, *node.reason].join(", "))
-          @events.publish(:work_isolated, node, level: :warn, in_flight: added.map(&:to_s),
-                                            crashes: added.map(&:crashes).max, alone: added.one?)
-          broadcast("added" => added.map(&:to_plain))
-        end
-
-        # Sends all suspects to one node, including those whose exit status isn't known yet.
+        # Sends all suspects to one node.
         def inform(node)
           known = to_plain
           node.channel.post("suspects", { "added" => known }, at_once: false) if known.any?
@@ -84,14 +73,18 @@ module Skep
           broadcast("dropped" => keys) if suspects.clear(keys).any?
         end
 
-        def record(node)
-          return if @recorded.key?(node)
-          return unless node.pid # its mold died before it reported it: no exit of it will be known
+        def crash?(node, exit)
+          return evidence?(node) if node.reason == HUNG
 
-          return if node.reason == HUNG && !evidence?(node)
+          CRASH_REASONS.include?(node.reason) || certain_crash?(exit)
+        end
 
-          items = @scoreboard.items_in_flight(node)
-          @recorded[node] = suspects.record_crash(items, node.id, OS.now) if items.any?
+        def record(node, items, how)
+          added = suspects.record_crash(items, node.id, OS.now, how)
+          @events.publish(:work_isolated, node,
+                          level: :warn, in_flight: added.map(&:to_s),
+                          crashes: added.map(&:crashes).max, alone: added.one?)
+          broadcast("added" => added.map(&:to_plain))
         end
 
         # Returns true if the items in flight may be what the node hung at: another node has done

@@ -4,8 +4,7 @@
 # another. Pure: facts and time in. Only the work knows what the names mean.
 #
 #   suspects = CrashSuspects.new
-#   charged = suspects.record_crash([["orders/0/17-42", 25]], 3, now)   # 3: the node's slot
-#   suspects.set_exit(charged, "SIGSEGV")
+#   charged = suspects.record_crash([["orders/0/17-42", 25]], 3, now, "SIGSEGV")   # 3: the slot
 #   suspects.clear([["orders/0/17-42", 25]])   # it is done: nothing is wrong with it
 #   suspects.learn(charged.map(&:to_plain))    # in a node, from the supervisor's message
 #
@@ -47,21 +46,12 @@ module Skep
         def to_plain = to_a.map(&:to_plain)
 
         # Counts the crash of a node with these items in flight: each a name, and a part of it or
-        # nil. Drops suspects that are too old. Returns the suspects of this crash.
-        def record_crash(held, slot, now)
-          charged = held.map { |key| once_more(key, slot, now, held.one?) }
+        # nil; how: it ended so. Drops suspects that are too old. Returns those of this crash.
+        def record_crash(held, slot, now, how)
+          charged = held.map { |key| once_more(key, slot, now, how, alone: held.one?) }
           recent = @all.reject { |_, suspect| now - suspect.time > SECONDS }
           keep_most(recent.merge(by_key(charged)))
           charged
-        end
-
-        # Adds how that node ended, once it is known.
-        def set_exit(charged, how)
-          changed = charged.map do |suspect|
-            suspect.dup.tap { |known| known.ends = [*known.ends, how].last(ENDS).freeze }
-          end
-          learn(changed.map(&:to_plain))
-          changed
         end
 
         # Forgets items. Returns those that it knew.
@@ -95,10 +85,10 @@ module Skep
 
         private
 
-        def once_more(key, slot, now, alone)
+        def once_more(key, slot, now, how, alone:)
           before = @all[key] || Suspect.new(*key, 0, 0, [], [], now)
-          Suspect.new(*key, before.crashes + 1, before.alone + (alone ? 1 : 0), before.ends,
-                      [*before.slots, slot].last(ENDS), now)
+          Suspect.new(*key, before.crashes + 1, before.alone + (alone ? 1 : 0),
+                      [*before.ends, how].last(ENDS), [*before.slots, slot].last(ENDS), now)
         end
 
         def by_key(suspects) = suspects.to_h { |suspect| [suspect.key, suspect] }

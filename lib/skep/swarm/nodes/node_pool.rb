@@ -300,7 +300,6 @@ module Skep
 
         # A node's process has ended, which isn't recorded yet.
         def lost(node)
-          crash_attribution.record_crash(node)
           hung_node_killer.publish(node)
           recovery_times.lost(node, OS.now)
           @stop_barrier&.gone(node)
@@ -313,7 +312,7 @@ module Skep
         end
 
         def exit_published(node)
-          crash_attribution.set_exit(node, node.exit_status)
+          crash_attribution.node_exited(node, node.exit_status)
           @supervisor.node_exited
         end
 
