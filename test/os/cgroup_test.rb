@@ -222,7 +222,7 @@ class CgroupTest < Skep::TestCase
   def real_group
     versions = %i[V1 V2].map { |name| Cgroup.send(:const_get, name) }
     versions.each do |version|
-      directory = Cgroup.send(:ancestry, version, "self", "cpu", "/proc").first or next
+      directory = Cgroup.send(:directories, version, "self", "cpu", "/proc").first or next
       place = "#{directory}/skep-test-#{Process.pid}"
       Dir.mkdir(place)
       return place if Dir.glob("#{place}/cpu.{max,cfs_quota_us}").any?

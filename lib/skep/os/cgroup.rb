@@ -58,7 +58,7 @@ module Skep
         # Not every group counts memory: it stands for the nearest ancestor that does.
         def of(pid = Process.pid, proc: "/proc")
           found = [V1, V2].filter_map do |version|
-            groups = ancestry(version, pid, "memory", proc)
+            groups = directories(version, pid, "memory", proc)
             groups = groups.drop_while { |path| !File.exist?("#{path}/#{version.used}") }
             new(version, groups) if groups.any?
           end
@@ -70,7 +70,7 @@ module Skep
         # Returns the lowest quota of this process' group and its ancestors.
         def cpu_quota(proc: "/proc")
           quotas = [V1, V2].flat_map do |version|
-            ancestry(version, "self", "cpu", proc).filter_map { |path| quota(version, path) }
+            directories(version, "self", "cpu", proc).filter_map { |path| quota(version, path) }
           end
           quotas.min
         rescue SystemCallError
@@ -111,7 +111,7 @@ module Skep
 
         # Returns the directories of the process' group and of its ancestors in that version's
         # hierarchy, as far as it is mounted; [] if there is no such group.
-        def ancestry(version, pid, controller, proc)
+        def directories(version, pid, controller, proc)
           group = group(version, controller, OS.machine.read("#{proc}/#{pid}/cgroup"))
           mounts = File.foreach("#{proc}/self/mountinfo").lazy.map { |line| Mount.of(line) }
           mount = mounts.find { |one| one.of?(version, controller) }
