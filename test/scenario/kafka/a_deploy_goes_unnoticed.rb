@@ -8,7 +8,8 @@
 #
 #   ROLLOUTS=10 KINDS=deployment,statefulset ruby test/scenario/kafka/a_deploy_goes_unnoticed.rb
 #
-# ACTIONS: only these, such as "stop and start,restart". KAFKA: more settings for the consumers, as JSON.
+# ACTIONS: only these, such as "stop and start,restart".
+# KAFKA: more settings for the consumers, as JSON.
 require_relative "scenario"
 require_relative "support/cluster"
 require_relative "support/hosts"
