@@ -21,12 +21,12 @@ module StatesPage
 
       `lib/skep/swarm/nodes/slot_policy.rb`
 
-      A slot is a record of facts. After each fact, and at its next deadline, `NodePool#reconcile` asks `SlotPolicy.next` what is to be done, and does it. A fact that comes late, twice or never changes nothing: the next look finds what is to be done.
+      A slot is a record of facts. After each fact, and at its next deadline, `NodePool#reconcile` asks `SlotPolicy.next` what is to be done, and does it. No harm is done if a fact comes late or twice, or if a look is missed: the next look finds what is to be done.
 
       | what happens | is only a fact |
       |---|---|
       | a crash, a clean exit, a refusal | the slot is empty; `RestartPolicy` says not before when, or that its work is done |
-      | a restart, a reload, a refork | the slots want a newer generation; the first node of a new mold is a budget of one |
+      | a restart, a reload, a refork | the slots want a newer generation; if there is a new mold, one slot wants it first |
       | a reload or a refork that is rolled back | the slot of the first node wants the old generation again |
       | memory limit, memory budget, lifetime | a reason of the process to be replaced |
       | a scale-down, finished work, a stop | the slot wants no process |
@@ -47,7 +47,7 @@ module StatesPage
     policy = Skep::Swarm::Nodes::SlotPolicy
     [table("process", "the slot wants", policy::ALONE),
      table("process", "its successor is", policy::WITH_SUCCESSOR), <<~NOTES].join("\n")
-      A process is *in use* until it stops or has ended. It is *stopped now* if its memory was needed before a successor could boot, and *ending* if it was asked to stop for another reason, ends on its own, or has ended and its exit isn't recorded yet. A *rejected* successor is of a mold that was rolled back.
+      A process is *in use* until it is asked to stop or has ended. It is *stopped now* if its memory was needed before a successor could boot, and *ending* if it was asked to stop for another reason, ends on its own, or has ended and its exit isn't recorded yet. A *rejected* successor is of a mold that was rolled back.
 
       Before these tables, a process that hasn't ended within its grace period is killed. `launch` waits until `not_before`, and then for the budget. Of a slot that wants no process, both processes are stopped.
     NOTES

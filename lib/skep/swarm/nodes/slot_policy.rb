@@ -12,8 +12,8 @@
 #   # => [:wait, until]         nothing now; look again at that time, or at the next fact
 #   # => [:wait, :budget]       nothing now; look again when another slot needs less
 #
-# NodePool#reconcile asks after each fact about the slot, and does it. So a fact that comes late,
-# twice or never changes nothing: the next look finds what is to be done.
+# NodePool#reconcile asks after each fact about the slot, and does it. No harm is done if a fact
+# comes late or twice, or if a look is missed: the next look finds what is to be done.
 #
 # What happened elsewhere is in the facts: a crash left the slot empty, with the end of its backoff
 # in `not_before` (RestartPolicy); a restart, a reload or a refork raised the generation that it
