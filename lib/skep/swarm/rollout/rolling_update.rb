@@ -29,9 +29,10 @@ module Skep
         include Runtime::StateMachine
 
         TRANSITIONS = {
-          starting: { mold_ready: :canary, roll: :rolling, refuse: :rolled_back },
-          canary: { retry: :canary, replaced: :judging, accept: :rolling, refuse: :rolled_back },
-          judging: { retry: :canary, accept: :rolling, refuse: :rolled_back },
+          starting: { mold_ready: :canary, roll: :rolling, roll_back: :rolled_back },
+          canary: { try_again: :canary, canary_ready: :judging, adopt: :rolling,
+                    roll_back: :rolled_back },
+          judging: { try_again: :canary, adopt: :rolling, roll_back: :rolled_back },
           rolling: { finish: :done, give_up: :failed },
           done: {}, failed: {}, rolled_back: {}
         }.freeze
@@ -133,7 +134,7 @@ module Skep
           return roll_back(stillborn(slot.failure || ended(slot))) if failed?(slot)
           return unless new_and_ready?(slot)
 
-          change(:replaced)
+          change(:canary_ready)
           judge(slot)
         end
 
@@ -148,7 +149,7 @@ module Skep
 
         # The slot of the canary is gone, or wants no node any more: it has proved nothing.
         def try_again
-          change(:retry)
+          change(:try_again)
           @canary = nil
           look
         end
@@ -157,7 +158,7 @@ module Skep
         def judge(_slot) = adopt
 
         def adopt
-          change(:accept)
+          change(:adopt)
           old = @node_pool.mold
           @mold_pool.adopt(@mold)
           @node_pool.generation = @generation
@@ -178,7 +179,7 @@ module Skep
         def roll_back(why)
           return if over?
 
-          change(:refuse)
+          change(:roll_back)
           @node_pool.rollout = nil
           want_old_nodes if @mold
           retire(@mold) if @mold&.live?
