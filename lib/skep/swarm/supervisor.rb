@@ -133,8 +133,9 @@ module Skep
       end
 
       def mold_ready(mold)
-        return if stopping? # nodes still have their grace period
-        return @mold_pool.retire(mold, in_use: false) if @node_pool.mold # of a rollout
+        return if stopping? # it forks nothing more
+        # It was to follow a mold that died, but a rollout has adopted its own meanwhile.
+        return @mold_pool.retire(mold, in_use: false) if @node_pool.mold
 
         @lifecycle.run
         @node_pool.mold = mold

@@ -16,7 +16,7 @@
 # | preparing | knows the configuration, runs `preload` and `warm` |
 # | ready | forks nodes |
 # | retired | forks nothing more; leaves when its last node is gone |
-# | leaving | its channel is closed, so it ends |
+# | leaving | its channel is closed, so it ends; while it loads, it doesn't see that |
 # | dead | has ended |
 module Skep
   class Swarm

@@ -197,7 +197,7 @@ module Skep
           working = @supervisor.nodes_requested?
           @events.publish(:mold_load_failed, mold, level: :error, error:) if working
           owner(mold).mold_rejected(error, exit_code)
-          mold.kill if working && !mold.retired? # a rollout has let it leave
+          mold.kill if working && !mold.retired? # a rollout that has rolled back lets it leave
         end
 
         def ready(mold, message)

@@ -138,7 +138,7 @@ module Skep
           judge(slot)
         end
 
-        # Returns true if its new node couldn't begin, be it that an old one stays.
+        # Returns true if the slot's new node couldn't begin. If there is an old node, it stays.
         def failed?(slot)
           slot.failed_generation == @generation || (slot.live? && slot.generation < @generation)
         end
