@@ -175,7 +175,8 @@ module Skep
           node.mold.live? ? expect_report(node) : record_exit(node, IPC::ExitStatus.new)
         end
 
-        # Once the exit is recorded, any word of the mold's will do.
+        # A mold that doesn't report the exit is killed. Where the exit is recorded without it, any
+        # message of the mold's shows that it isn't stuck.
         def expect_report(node, steps = REPORT_STEPS, since = OS.now)
           due = OS.now + REPORT_STEP
           node.mold.watches << @loop.at(due) do

@@ -296,7 +296,7 @@ module Skep
           exited(node, left)
         end
 
-        # Called by NodeExits.
+        # Called by NodeExits, in this order.
 
         # A node's process has ended, which isn't recorded yet.
         def lost(node)
@@ -305,12 +305,13 @@ module Skep
           @stop_barrier&.gone(node)
         end
 
-        # A process has left its slot.
+        # A process has left its slot; it may never have been forked, or be a mold now.
         def removed(node)
           totals.add_exited(node)
           @stop_barrier&.gone(node)
         end
 
+        # node_died or node_exited is published.
         def exit_published(node)
           crash_attribution.node_exited(node, node.exit_status)
           @supervisor.node_exited
