@@ -8,8 +8,8 @@
 #   fork_server.run     # returns when the supervisor has released the mold
 #
 # One child is forked ahead (PreforkedChild). If the supervisor dies, the mold stays until its nodes
-# have ended (OrphanedNodes). A child keeps no descriptor of the mold's or of its siblings'. What it
-# does then is NodeMain's; a node that becomes a mold continues in MoldMain.
+# have ended. A child keeps no descriptor of the mold's or of its siblings'. What it does then is
+# NodeMain's; a node that becomes a mold continues in MoldMain.
 module Skep
   class Swarm
     module Processes
@@ -50,9 +50,32 @@ module Skep
         def channel_ended
           return @loop.stop if @released || @children.empty?
 
-          @orphaned = true
-          OrphanedNodes.new(@loop, @children, @orphan_guard).take_over
+          end_orphaned_nodes
           @preforked_child.discard # waits for its end
+        end
+
+        # Each node stops itself. Those that don't are killed at orphan_timeout, with all processes
+        # of their group. If the mold left at once, a node that has executed another program would
+        # stay, and so would the processes of a node that dies at that moment. If the mold is killed
+        # all the same, each node ends itself (OS::ProcessTree::ParentDeathWatch).
+        def end_orphaned_nodes
+          @orphaned = true
+          @orphan_guard.extend_patience
+          each_child { |pidfd| pidfd.signal(:CONT) } # a stopped process can't finish its batch
+          @loop.after(@orphan_guard.patience) do
+            each_child do |pidfd|
+              pidfd.signal(:KILL) # its group may still be the mold's
+              pidfd.signal(:KILL, group: true)
+            end
+          end
+        end
+
+        def each_child
+          @children.each_key do |pidfd|
+            yield pidfd
+          rescue Errno::ESRCH, Errno::EPERM # it has ended, or has become another user
+            next
+          end
         end
 
         def handle(frame)
