@@ -15,7 +15,9 @@ Scenario.play do
   swarm.kill(first, :STOP)
   hung = swarm.await("mold_hung")
   must("publish the mold's state: #{hung}") { hung.values_at("pid", "state") == [first, "stopped"] }
-  must("kill it") { swarm.await("mold_died").values_at("pid", "signal") == [first, "KILL"] }
+  must("kill it") do
+    swarm.await("mold_died").values_at("pid", "signal", "reason") == [first, "KILL", "hung"]
+  end
   must("start another") { swarm.await("mold_ready")["pid"] != first }
   must("leave the nodes alone") do
     swarm.status("idle")["nodes"].all? { |node| node["restarts"].zero? }

@@ -11,7 +11,7 @@ Scenario.play do
   swarm.kill(first, :STOP)
   swarm.kill(nodes[0]["pid"])
   must("kill the stuck mold") do
-    swarm.await("mold_died").values_at("pid", "signal") == [first, "KILL"]
+    swarm.await("mold_died").values_at("pid", "signal", "reason") == [first, "KILL", "hung"]
   end
   must("publish the node's death") { swarm.await(GONE)["pid"] == nodes[0]["pid"] }
   swarm.await("node_ready")

@@ -63,8 +63,9 @@ class ReloadTest < Skep::TestCase
     mold_ready
     canary = @parts.forked(slots[1].successor)
     @mold.alive = false
+    @mold.kill_reason = "boot_timeout"
     @reload.mold_exited(@mold, "SIGKILL", nil)
-    assert_equal ["the new mold ended, SIGKILL"], @ended
+    assert_equal ["the new mold ended, SIGKILL (boot_timeout)"], @ended
     assert_equal [true, "reload"], [canary.killed?, canary.reason]
     @parts.ended(canary, signal: "KILL")
     assert_equal [[], %i[ready ready]], [@parts.booting, slots.map(&:status)]

@@ -12,7 +12,7 @@ class RolloutParts
   # Records the requested forks.
   class Mold
     attr_reader :number, :forked, :sockets
-    attr_accessor :alive, :rollout
+    attr_accessor :alive, :rollout, :kill_reason
 
     def initialize(number)
       @number = number

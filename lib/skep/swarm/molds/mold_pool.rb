@@ -239,13 +239,13 @@ module Skep
         def protocol_error(mold, error)
           @events.publish(:mold_protocol_error, mold, level: :error,
                                                       error: IPC::PlainData.error(error))
-          mold.kill
+          mold.kill("protocol_error")
         end
 
         def hung(mold)
           @events.publish(:mold_hung, mold, level: :error,
                                             **(OS::ProcessState.of(mold.pid)&.to_plain || {}))
-          mold.kill
+          mold.kill("hung")
         end
 
         def exited(mold)
@@ -268,7 +268,8 @@ module Skep
 
           left = retired && (exit_status.clean? || (mold.candidate? && mold.killed?))
           level = @done || left ? :debug : :warn
-          reason = IPC::ExitStatus::OOM if !mold.killed? && @supervisor.oom?(exit_status)
+          reason = mold.kill_reason ||
+                   (IPC::ExitStatus::OOM if !mold.killed? && @supervisor.oom?(exit_status))
           @events.publish(:mold_died, mold, level:, **exit_status.to_plain, reason:,
                                             error: obstacle)
         end

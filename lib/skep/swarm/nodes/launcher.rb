@@ -38,7 +38,7 @@ module Skep
         # If the node wasn't even forked in that time, the mold is stuck.
         def limit_boot(node)
           node.boot_timer = @loop.deadline(@config.boot_timeout) do
-            node.pidfd ? node.kill("boot_timeout") : node.mold.kill
+            node.pidfd ? node.kill("boot_timeout") : node.mold.kill("hung")
           end
         end
 

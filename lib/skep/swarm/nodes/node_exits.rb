@@ -183,7 +183,7 @@ module Skep
             next unless node.live? || node.mold.heard_at <= since
 
             steps -= 1 if OS.now - due < LATE
-            steps.positive? ? expect_report(node, steps, since) : node.mold.kill
+            steps.positive? ? expect_report(node, steps, since) : node.mold.kill("hung")
           end
         end
 

@@ -82,8 +82,9 @@ module Skep
           look
         end
 
-        def mold_exited(_mold, exit_status, obstacle)
-          roll_back(["the new mold ended, #{exit_status}", *obstacle].join(": "))
+        def mold_exited(mold, exit_status, obstacle)
+          why = " (#{mold.kill_reason})" if mold.kill_reason
+          roll_back(["the new mold ended, #{exit_status}#{why}", *obstacle].join(": "))
         end
 
         private
