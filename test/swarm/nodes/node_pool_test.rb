@@ -86,6 +86,14 @@ class NodePoolTest < Skep::TestCase
     assert_equal "KILL", Signal.signame(Process.wait2(pid).last.termsig)
   end
 
+  test "a fork that is reported twice leaves its node alone" do
+    node, = ready_nodes
+    pidfd = Skep::OS::Pidfd.open(node.pid)
+    @pool.node_forked(node.page_index, node.pid, pidfd)
+    assert_predicate pidfd, :closed?
+    assert_nil node.pidfd.wait(timeout: 0.1)
+  end
+
   test "retries a fork that failed with EAGAIN" do
     start
     @pool.fork_failed(@mold.forked.first.page_index, "EAGAIN")

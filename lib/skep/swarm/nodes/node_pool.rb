@@ -216,6 +216,7 @@ module Skep
         def node_forked(page_index, pid, pidfd)
           @supervisor.leader(pid)
           node = node_table[page_index]
+          return pidfd&.close if node && node.pid == pid # it was reported before
           return @exits.kill_unwanted(pidfd) unless node && node.pid.nil?
 
           node.forked(pid, pidfd)
