@@ -162,6 +162,21 @@ class NodePoolTest < Skep::TestCase
     assert_equal [1, 2], [@events.count(:finish), @mold.forked.size]
   end
 
+  test "the end of quiet starts the nodes that ended by it, and no crash loop's" do
+    nodes = ready_nodes
+    crash(nodes.first)
+    5.times do
+      fork_and_ready(@mold.forked.last)
+      crash(@mold.forked.last)
+    end
+    @lifecycle.run
+    @lifecycle.quiet
+    @pool.quiet
+    exit_well(nodes.last)
+    @pool.end_quiet
+    assert_equal [true, false], @pool.slots.map(&:waiting?)
+  end
+
   test "kill_all kills all nodes at once, and later their molds" do
     nodes = ready_nodes
     @pool.kill_all("QUIT")
@@ -195,6 +210,13 @@ class NodePoolTest < Skep::TestCase
     pid = process
     @pool.node_forked(node.page_index, pid, Skep::OS::Pidfd.open(pid))
     @pool.node_ready(node)
+  end
+
+  # Ends the process, and reports that it has exited well.
+  def exit_well(node)
+    node.pidfd.signal(:KILL)
+    node.pidfd.wait(timeout: 30)
+    @pool.node_exited(node.page_index, node.pid, Exit.new(0))
   end
 
   # Kills the process, and reports its exit as the mold does.

@@ -174,9 +174,10 @@ module Skep
         end
 
         # Nodes take new work again. Those whose work ended by quiet are started (RestartPolicy).
+        # What waits after a crash waits on.
         def end_quiet
           node_table.nodes.each { |node| node.end_quiet unless node.helper? }
-          slots.each { |slot| start_now(slot) }
+          slots.each { |slot| start_now(slot) if slot.ended_by_quiet? }
         end
 
         def backtraces = node_table.nodes.each { |node| node.channel.post("backtraces") }

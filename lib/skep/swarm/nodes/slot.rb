@@ -78,6 +78,10 @@ module Skep
         # Returns true if its process has died and the next one is due at once: a spare may be it.
         def interrupted? = @interrupted && !live? ? true : false
 
+        # Returns true if its process ended well as the swarm was quiet: the next one is due at
+        # `resume`.
+        def ended_by_quiet? = waiting? && not_before == Float::INFINITY
+
         # What `skep status` shows: the state of its node, or waiting, or dead.
         def status
           return node.state if node
