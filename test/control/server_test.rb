@@ -50,6 +50,19 @@ class ControlServerTest < Skep::TestCase
     end
   end
 
+  test "reports an error of skep's own at a request, and closes the client" do
+    errors = []
+    @supervisor.events.subscribe(:supervisor_error) { |event| errors << event.facts[:error] }
+    @supervisor.events.define_singleton_method(:guard) do |action, **how, &block|
+      action == "status" ? raise("a bug") : super(action, **how, &block)
+    end
+    client = UNIXSocket.new(@path)
+    client.puts('{"command":"status"}')
+    3.times { @supervisor.loop.turn(0) }
+    assert_equal [["RuntimeError: a bug"], nil], [errors, client.gets]
+    client.close
+  end
+
   test "closes a client that sends too much" do
     client = UNIXSocket.new(@path)
     assert_raises(Errno::EPIPE, Errno::ECONNRESET) do

@@ -106,7 +106,8 @@ module Skep
 
       def start_session(socket)
         on_close = @sessions.method(:delete)
-        session = Session.new(socket, @supervisor.loop, on_close:) do |client, request|
+        guard = @supervisor.events.method(:guard)
+        session = Session.new(socket, @supervisor.loop, on_close:, guard:) do |client, request|
           @acceptor.charge { respond(client, request) }
         end
         @sessions << session

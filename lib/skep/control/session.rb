@@ -3,13 +3,15 @@
 # One client of the control socket: reads one line, writes the reply, and closes. A client that
 # follows the events gets them until it closes its end or reads too slowly.
 #
-#   session = Session.new(socket, loop, on_close: ->(session) { … }) { |session, request| … }
+#   session = Session.new(socket, loop, on_close: ->(session) { … },
+#                         guard: events.method(:guard)) { |session, request| … }
 #   session.reply("a reply\n")   # within that block, or later
 #   session.follow               # called before the reply: the session stays open
 #   session.write_event(line)    # to a client that follows
 #   session.close
 #
-# It never blocks. A follower with more than BACKLOG unread bytes gets a last line that says how
+# It never blocks. An error of skep's own in the block is reported by the guard, and closes the
+# session. A follower with more than BACKLOG unread bytes gets a last line that says how
 # many events it has missed, and nothing more.
 module Skep
   module Control
@@ -20,10 +22,11 @@ module Skep
       TIMEOUT = 5.0 # to send a request, and to read the reply
       private_constant :REQUEST_BYTES, :CHUNK, :BACKLOG, :TIMEOUT
 
-      def initialize(socket, loop, on_close:, &respond)
+      def initialize(socket, loop, on_close:, guard:, &respond)
         @socket = socket
         @loop = loop
         @on_close = on_close
+        @guard = guard
         @respond = respond
         @request = String.new
         @out = String.new(encoding: Encoding::BINARY)
@@ -94,10 +97,13 @@ module Skep
       end
 
       def process(readable, writable)
-        flush if writable
-        receive if readable && !@socket.closed?
-      rescue StandardError # the client has gone, or its request can't be replied to
-        close # the swarm continues
+        error = @guard.call("client", harmless: true) do
+          flush if writable
+          receive if readable && !@socket.closed?
+        rescue SystemCallError # the client has gone
+          close
+        end
+        close if error
       end
 
       def receive
