@@ -130,7 +130,7 @@ class SimulationRegressionsTest < Skep::TestCase
 
   test "kills a released mold that doesn't exit, also without any node" do
     world = simulate([6.011, :exit, 0, 3], [6.034, :mold_ignore_release], [7.009, :signal, "HUP"],
-                     [9.554, :command, :scale, 1],
+                     [9.5, :refuse_forks, 8.0], [9.554, :die, 1, "KILL"],
                      options: { "nodes" => 2, "never_restart_on" => 3, "refork_after" => nil },
                      seed: 958_229, seconds: 20.0)
     names = world.log.map { |_, name,| name }

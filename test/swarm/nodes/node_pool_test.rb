@@ -42,15 +42,10 @@ class NodePoolTest < Skep::TestCase
     super
     @loop = Skep::OS::EventLoop.new
     @lifecycle = Swarm::Supervisor::Lifecycle.new
-    @events, bus = [], Swarm::Runtime::EventBus.new
-    bus.subscribe { |event| @events << event.name }
-    config = Swarm::Definition::Config.new("s", { "nodes" => 2, "boot_concurrency" => 9 },
-                                           tasks: [{}])
-    layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 8, threads: 1)
-    @page = Skep::OS::SharedPage.create(layout.total)
-    @pool = Swarm::Nodes::NodePool.new(Supervisor.new(@events), config, @lifecycle,
-                                       loop: @loop, events: bus, page: @page, layout:)
+    @events, @bus = [], Swarm::Runtime::EventBus.new
+    @bus.subscribe { |event| @events << event.name }
     @mold = Mold.new
+    build_pool
   end
 
   def teardown
@@ -150,6 +145,15 @@ class NodePoolTest < Skep::TestCase
     assert_equal 4, @pool.room
   end
 
+  test "a scale-down that removes the last node with work ends the swarm, as that has exited" do
+    nodes = ready_nodes(restart: "on_failure")
+    exit_well(nodes.first)
+    @pool.remove(@pool.slots.last, "scale")
+    refute_includes @events, :done
+    exit_well(nodes.last)
+    assert_includes @events, :done
+  end
+
   test "a stop restarts nothing, and is finished after the last exit" do
     nodes = ready_nodes
     @lifecycle.stop
@@ -194,6 +198,16 @@ class NodePoolTest < Skep::TestCase
 
   private
 
+  def build_pool(**options)
+    options = { "nodes" => 2, "boot_concurrency" => 9, **options.transform_keys(&:to_s) }
+    config = Swarm::Definition::Config.new("s", options, tasks: [{}])
+    layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 8, threads: 1)
+    @page&.close
+    @page = Skep::OS::SharedPage.create(layout.total)
+    @pool = Swarm::Nodes::NodePool.new(Supervisor.new(@events), config, @lifecycle,
+                                       loop: @loop, events: @bus, page: @page, layout:)
+  end
+
   def process = Process.spawn("sleep", "60", pgroup: true)
 
   def start
@@ -201,7 +215,8 @@ class NodePoolTest < Skep::TestCase
     @pool.start
   end
 
-  def ready_nodes
+  def ready_nodes(**options)
+    build_pool(**options) if options.any?
     start
     @mold.forked.dup.each { |node| fork_and_ready(node) }
   end

@@ -159,13 +159,14 @@ module Skep
           end
         end
 
-        # Removes a slot; its node is stopped for good.
+        # Removes a slot; its node is stopped for good. It may have been the last with work.
         def remove(slot, reason)
           @slots.delete(slot)&.retire
           slot.removed_for = reason
           recovery_times.forget(slot)
           end_replacement(slot, succeeded: false)
           reconcile(slot)
+          end_of_work
         end
 
         # Nodes take nothing new; those that are forked from here on neither (Lifecycle#quiet?).
@@ -479,6 +480,7 @@ module Skep
           @rollout&.look # the next process may have to come from another mold
           reconcile(slot)
           use_budget
+          end_of_work unless slot.wanted?
         end
 
         def after_exit(slot, node)
@@ -526,7 +528,11 @@ module Skep
         def done(slot, node)
           @events.publish(:node_finished, node)
           slot.finish
-          return if slots.any? { |other| other.live? || other.waiting? }
+        end
+
+        # Ends the swarm once no slot is to have a node, and none is left.
+        def end_of_work
+          return if stopping? || slots.any?(&:waiting?) || node_table.nodes.any?(&:task)
 
           clean = slots.all? { |other| other.last_exit.nil? || other.clean? }
           @supervisor.stop(reason: clean ? :done : :unclean)
