@@ -54,8 +54,8 @@ module Simulation
                "nil")],
       "a successor's death leaves its replacement in progress" =>
         [patch("nodes/node_pool",
-               "end_replacement(slot, succeeded: false) unless left == :promoted\nafter_exit",
-               "after_exit")],
+               "end_replacement(slot, succeeded: false) unless left == :promoted && slot.wanted?",
+               "nil")],
       "a slot whose replacement has failed doesn't settle for its process" =>
         [patch("nodes/node_pool", "slot.settle unless succeeded", "nil")],
       "a slot is replaced without a limit at a time" =>

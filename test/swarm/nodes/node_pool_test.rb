@@ -117,6 +117,26 @@ class NodePoolTest < Skep::TestCase
     assert_equal [[successor], :node_replaced], [@pool.slots.first.nodes, @events.last]
   end
 
+  test "a node that ends its work while its successor boots is followed by nobody" do
+    node, other = ready_nodes(restart: "on_failure")
+    @pool.replace(node, "memory_limit")
+    successor = @mold.forked.last
+    fork_and_ready(successor, ready: false)
+    exit_well(node)
+    assert_equal [:stopping, :replacement_failed], [successor.state, @events.last]
+    [other, successor].each { |one| exit_well(one) }
+    assert_equal [2, :done], [@events.count(:node_finished), @events.last]
+  end
+
+  test "a node that crashes while its successor boots is followed by it" do
+    node, = ready_nodes(restart: "on_failure")
+    @pool.replace(node, "memory_limit")
+    successor = @mold.forked.last
+    crash(node)
+    fork_and_ready(successor)
+    assert_equal [[successor], :node_replaced], [@pool.slots.first.nodes, @events.last]
+  end
+
   test "a fact that comes twice, or that says nothing new, changes nothing" do
     node, = ready_nodes
     2.times { @pool.replace(node, "memory_limit") }
@@ -221,10 +241,10 @@ class NodePoolTest < Skep::TestCase
     @mold.forked.dup.each { |node| fork_and_ready(node) }
   end
 
-  def fork_and_ready(node)
+  def fork_and_ready(node, ready: true)
     pid = process
     @pool.node_forked(node.page_index, pid, Skep::OS::Pidfd.open(pid))
-    @pool.node_ready(node)
+    @pool.node_ready(node) if ready
   end
 
   # Ends the process, and reports that it has exited well.

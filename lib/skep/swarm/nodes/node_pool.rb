@@ -475,16 +475,20 @@ module Skep
         def follow_up(node, left)
           slot = node.slot
           slot.node.place if left == :promoted # the slot is its alone
-          end_replacement(slot, succeeded: false) unless left == :promoted
-          after_exit(slot, node) if left == :empty && slot.wanted?
+          after_exit(slot, node, left) if slot.wanted? && left != :kept
+          end_replacement(slot, succeeded: false) unless left == :promoted && slot.wanted?
           @rollout&.look # the next process may have to come from another mold
           reconcile(slot)
           use_budget
           end_of_work unless slot.wanted?
         end
 
-        def after_exit(slot, node)
-          case (decision = @restart_policy.decide(facts_of_exit(slot, node), OS.now))
+        # A successor needs no decision, unless the node has ended its work before it was to go.
+        def after_exit(slot, node, left)
+          decision = @restart_policy.decide(facts_of_exit(slot, node), OS.now)
+          return if left == :promoted && (decision != :done || node.retired?)
+
+          case decision
           when :done then done(slot, node)
           when :give_up then give_up(slot, node)
           else postpone(slot, node, decision)
