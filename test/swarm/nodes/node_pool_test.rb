@@ -201,6 +201,14 @@ class NodePoolTest < Skep::TestCase
     assert_equal [true, false], @pool.slots.map(&:waiting?)
   end
 
+  test "a stop ends the replacements under way, once" do
+    node, = ready_nodes
+    @pool.replace(node, "memory_limit")
+    @lifecycle.stop
+    2.times { @pool.stop }
+    assert_equal 1, @events.count(:replacement_failed)
+  end
+
   test "kill_all kills all nodes at once, and later their molds" do
     nodes = ready_nodes
     @pool.kill_all("QUIT")

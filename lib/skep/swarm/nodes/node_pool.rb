@@ -464,8 +464,9 @@ module Skep
           reason = slot.end_replacement or return
           @budget.replaced(slot)
           slot.settle unless succeeded
+          unwanted = stopping? || !slot.wanted?
           @events.publish(succeeded ? :node_replaced : :replacement_failed, slot,
-                          level: succeeded ? :info : :error, reason:)
+                          level: succeeded || unwanted ? :info : :error, reason:)
           @rollout&.look # it may want no further replacement
           use_budget
         end
@@ -619,11 +620,11 @@ module Skep
         def finish_slots
           @budget.close
           all.each do |slot|
-            slot.end_replacement
             slot.timer&.cancel
             slot.finish unless slot.helper?
           end
           @waiting.clear
+          all.each { |slot| end_replacement(slot, succeeded: false) }
           @rollout&.look
         end
 
