@@ -47,6 +47,21 @@ class ReloadTest < Skep::TestCase
                  "correct the cause and run `skep reload` again", @hint
   end
 
+  test "adopts a mold whose first node ends well because the swarm is quiet" do
+    @parts.close
+    parts = RolloutParts.new(1, 0).boot
+    parts.lifecycle.run
+    parts.lifecycle.quiet
+    parts.node_pool.quiet
+    parts.node_pool.node_table.nodes.each { |node| parts.ended(node) }
+    begin_reload(parts)
+    loaded
+    mold_ready
+    parts.ended(parts.booting.first)
+    assert_includes asked, [:adopt, 1]
+    assert_equal [[nil], []], [@ended, parts.names & [:node_died]]
+  end
+
   test "rolls back if the canary can't boot" do
     loaded
     mold_ready

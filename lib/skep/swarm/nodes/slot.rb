@@ -151,7 +151,8 @@ module Skep
 
         # A process has ended; exit is nil if it lives on as something else.
         def leave(process, exit, now, within:)
-          @failed_generation = process.generation unless process.ready_at
+          began = process.ready_at || process.ended_by_quiet?
+          @failed_generation = process.generation unless began
           return successor_left(process, exit) if process == successor
 
           @causes.ended(process, exit)

@@ -133,7 +133,7 @@ module Skep
           slot = @canary or return choose_canary
           return try_again unless slot.wanted?
           return roll_back(stillborn(slot.failure || ended(slot))) if failed?(slot)
-          return unless new_and_ready?(slot)
+          return unless proved?(slot)
 
           change(:canary_ready)
           judge(slot)
@@ -144,7 +144,10 @@ module Skep
           slot.failed_generation == @generation || (slot.live? && slot.generation < @generation)
         end
 
-        def new_and_ready?(slot)
+        # Its new node works, or has ended well, as the swarm is quiet.
+        def proved?(slot)
+          return true if slot.ended_by_quiet?
+
           slot.live? && slot.node.generation >= @generation && slot.node.ready? && !slot.replacing
         end
 
@@ -233,7 +236,7 @@ module Skep
 
         def look_at_awaited
           slot = @awaited
-          return finish if slot.retired? || new_and_ready?(slot)
+          return finish if slot.retired? || proved?(slot)
 
           give_up("#{names([slot])} could not start", slot.failure || ended(slot)) if failed?(slot)
         end
