@@ -25,6 +25,18 @@ class RollingUpdateTest < Skep::TestCase
     assert_equal [[nil], :done], [@ended, @update.state]
   end
 
+  test "looks a few times for each node that it replaces, however many there are" do
+    @parts = fresh(*Array.new(50, 0))
+    looks = 0
+    update.define_singleton_method(:look) do
+      looks += 1
+      super()
+    end
+    @update.start
+    @parts.replace_one while @ended.empty?
+    assert_operator looks, :<, 6 * 50
+  end
+
   test "replaces only the slots it was given" do
     update(slots: [slots[2]]).start
     @parts.replace_one

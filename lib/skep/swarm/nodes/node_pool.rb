@@ -77,18 +77,7 @@ module Skep
 
         # Asks what is to be done for a slot, and does it. To be called after each fact about it.
         def reconcile(slot)
-          action = nil
-          until action == :wait
-            end_replacement(slot, succeeded: true) if slot.replaced?
-            action, subject = SlotPolicy.next(slot, OS.now, @budget)
-            case action
-            when :launch then launch(slot)
-            when :launch_successor then launch_successor(slot)
-            when :stop then stop_process(slot, subject)
-            when :kill then subject.force
-            when :wait then wait(slot, subject)
-            end
-          end
+          act(slot)
           @rollout&.look
         end
 
@@ -374,6 +363,21 @@ module Skep
 
         # What reconcile does.
 
+        def act(slot)
+          action = nil
+          until action == :wait
+            end_replacement(slot, succeeded: true) if slot.replaced?
+            action, subject = SlotPolicy.next(slot, OS.now, @budget)
+            case action
+            when :launch then launch(slot)
+            when :launch_successor then launch_successor(slot)
+            when :stop then stop_process(slot, subject)
+            when :kill then subject.force
+            when :wait then wait(slot, subject)
+            end
+          end
+        end
+
         def launch(slot)
           spare = spare_for(slot)
           spare ? step_in(spare, slot) : fork_node(slot)
@@ -456,8 +460,9 @@ module Skep
           return if @waiting.empty? || !@budget.room?
 
           @waiting.keys.partition { |slot| !slot.live? }.flatten(1).each do |slot|
-            reconcile(slot) if @waiting.key?(slot)
+            act(slot) if @waiting.key?(slot)
           end
+          @rollout&.look
         end
 
         def end_replacement(slot, succeeded:)
