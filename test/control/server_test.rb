@@ -52,7 +52,7 @@ class ControlServerTest < Skep::TestCase
 
   test "reports an error of skep's own at a request, and closes the client" do
     errors = []
-    @supervisor.events.subscribe(:supervisor_error) { |event| errors << event.facts[:error] }
+    @supervisor.events.subscribe { |event| errors << event.facts[:error] }
     @supervisor.events.define_singleton_method(:guard) do |action, **how, &block|
       action == "status" ? raise("a bug") : super(action, **how, &block)
     end
