@@ -2,9 +2,9 @@
 
 # Detects nodes that hang or report that they are unhealthy, and finds what crashes nodes.
 #
-# LivenessMonitor reads the scoreboard. LivenessPolicy and UnhealthyReports decide whether a node has
-# failed. HungNodeKiller reports what a failed node was doing and ends it. CrashAttribution records
-# which items were in flight when nodes crashed.
+# LivenessMonitor reads the scoreboard. LivenessPolicy and UnhealthyReports decide whether a node
+# has failed. HungNodeKiller reports what a failed node was doing and ends it. CrashAttribution
+# records which items were in flight when nodes crashed.
 module Skep
   class Swarm
     module Health
