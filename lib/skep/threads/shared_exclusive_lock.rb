@@ -20,7 +20,7 @@ module Skep
 
       # Returns the block's value, or nil if the lock is closed.
       def synchronize(exclusive: false)
-        return unless @lock.synchronize { exclusive ? enter_exclusive : enter }
+        return unless @lock.synchronize { enter(exclusive) }
 
         begin
           yield
@@ -38,21 +38,19 @@ module Skep
 
       private
 
-      def enter
-        @changed.wait(@lock) while !@closed && (@exclusive || @waiting.positive?)
-        @running += 1 unless @closed
-      end
-
-      def enter_exclusive
-        @waiting += 1
-        @changed.wait(@lock) while !@closed && (@exclusive || @running.positive?)
+      # Returns nil once the lock is closed.
+      def enter(exclusive)
+        @waiting += 1 if exclusive
+        @changed.wait(@lock) until @closed || free?(exclusive)
         return if @closed
 
+        @exclusive = exclusive
         @running += 1
-        @exclusive = true
       ensure
-        @waiting -= 1
+        @waiting -= 1 if exclusive
       end
+
+      def free?(exclusive) = !@exclusive && (exclusive ? @running : @waiting).zero?
 
       def leave
         @running -= 1
