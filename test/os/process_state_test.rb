@@ -52,6 +52,14 @@ class ProcessStateTest < Skep::TestCase
     end
   end
 
+  test "a process' line is read, whatever bytes its name has" do
+    line = "42 (a) Z (\xff) S 7 #{"0 " * 9}150 50 #{"0 " * 6}99 #{"0 " * 29}256\n"
+    stat = ProcessState::Stat.parse(line)
+    hertz = Etc.sysconf(Etc::SC_CLK_TCK)
+    assert_equal ["a) Z (\u{fffd}", "S", 7, 200.fdiv(hertz), 99, 256], stat.to_a
+    assert_nil ProcessState::Stat.of("/proc/#{2**22 + 1}/stat")
+  end
+
   test "to_plain returns plain data without nil" do
     plain = ProcessState.of(Process.pid).to_plain
     assert_equal "running", plain[:state]

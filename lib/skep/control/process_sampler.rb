@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "etc"
-
 # Measures what takes two looks at a swarm: the processor time of its nodes, from /proc, and their
 # rate of work where they report only a count.
 #
@@ -16,12 +14,10 @@ module Skep
     class ProcessSampler
       Sample = Struct.new(:cpu, :rates)
       WINDOW = 10.0 # seconds over which a rate is measured
-      USER, SYSTEM, STARTED = 11, 12, 19 # fields of /proc/PID/stat, counted from the state
-      private_constant :WINDOW, :USER, :SYSTEM, :STARTED
+      private_constant :WINDOW
 
-      def initialize(hertz: Etc.sysconf(Etc::SC_CLK_TCK))
-        @hertz = hertz
-        @ticks = {}
+      def initialize
+        @spent = {}
         @counts = {}
       end
 
@@ -34,23 +30,15 @@ module Skep
 
       # The start time tells a process from an older one with the same pid.
       def cpu(nodes, now)
-        before, @ticks = @ticks, {}
+        before, @spent = @spent, {}
         nodes.each_with_object({}) do |node, parts|
-          spent, started = read(node["pid"])
-          next unless spent
-
-          @ticks[[node["pid"], started]] = [spent, now]
-          spent_before, at = before[[node["pid"], started]]
-          parts[node["id"]] = (spent - spent_before) / @hertz.to_f / (now - at) if at && now > at
+          pid = node["pid"]
+          stat = pid && OS::ProcessState::Stat.of("/proc/#{Integer(pid)}/stat") or next
+          process = [pid, stat.started]
+          @spent[process] = [stat.cpu, now]
+          spent_before, at = before[process]
+          parts[node["id"]] = (stat.cpu - spent_before) / (now - at) if at && now > at
         end
-      end
-
-      def read(pid)
-        text = OS::ProcessState.read("/proc/#{Integer(pid)}/stat") if pid
-        return unless text
-
-        fields = text[(text.rindex(")") + 2)..].split
-        [fields[USER].to_i + fields[SYSTEM].to_i, fields[STARTED]]
       end
 
       def rates(nodes, now)

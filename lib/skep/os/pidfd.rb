@@ -29,8 +29,7 @@ module Skep
       # Seconds that #wait, within its timeout, waits for the parent of another's child to reap it:
       # only then does the kernel (6.15) show the status to others.
       SETTLE = 0.1
-      EXIT_CODE = 48 # its place in /proc/PID/stat behind the state
-      private_constant :SETTLE, :EXIT_CODE
+      private_constant :SETTLE
 
       # Raises Errno::ESRCH when there is no such process.
       def self.open(pid) = OS.machine.pidfd(pid)
@@ -100,14 +99,13 @@ module Skep
       # that, and for exit status 0: it stands for "not permitted", too. Source: proc(5), exit_code.
       def failure
         assert_open
-        state, *fields = OS.machine.read("/proc/#{pid}/stat").b.rpartition(")").last.split
+        stat = ProcessState::Stat.of("/proc/#{pid}/stat")
         deliver(0, false) # it has this pid still: what was read is its own
-        code = Integer(fields[EXIT_CODE] || 0)
-        return if state != "Z" || code.zero?
+        return if stat.nil? || stat.state != "Z" || stat.exit_code.zero?
 
-        signal = code & 0x7f
-        signal.zero? ? [code >> 8, nil] : [nil, signal]
-      rescue SystemCallError # it is reaped, or there is no /proc
+        signal = stat.exit_code & 0x7f
+        signal.zero? ? [stat.exit_code >> 8, nil] : [nil, signal]
+      rescue SystemCallError # it is reaped
         nil
       end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "etc"
+require "skep/os/process_state/stat"
 require "skep/os/process_state/syscall_names"
 require "skep/os/process_state/thread_state"
 require "skep/os/process_state/file_descriptor"
@@ -16,7 +17,8 @@ require "skep/os/process_state/file_descriptor"
 #   state.to_plain
 #   Skep::OS::ProcessState.cpu_seconds(pid)   # => 12.34
 #
-# SyscallNames names system calls; FileDescriptor lists what a process has open.
+# Stat is the line that a process and a thread have; SyscallNames names system calls; FileDescriptor
+# lists what a process has open.
 #
 # It reads only files that never block. /proc/PID/maps, smaps, cmdline, environ and mem wait for a
 # lock that a process may hold while it waits for its disk; stat, statm, status, comm, wchan,
@@ -26,9 +28,7 @@ module Skep
   module OS
     class ProcessState
       MOST = 64 # tasks that are read
-      USER = 11 # index of utime among the fields of stat from the state on
-      HERTZ = Etc.sysconf(Etc::SC_CLK_TCK)
-      private_constant :MOST, :USER, :HERTZ
+      private_constant :MOST
 
       class << self
         def of(pid)
@@ -44,10 +44,7 @@ module Skep
 
         # Returns how long the threads of a process have run so far, in user and kernel mode,
         # without the children it reaped; nil once it is dead, and without /proc.
-        def cpu_seconds(pid)
-          text = read("/proc/#{pid}/stat") or return
-          text[(text.rindex(")") + 2)..].split[USER, 2].sum(&:to_i).fdiv(HERTZ)
-        end
+        def cpu_seconds(pid) = Stat.of("/proc/#{pid}/stat")&.cpu
 
         # Returns the text of a file of /proc in UTF-8; nil if it is missing or not readable. The
         # kernel cuts the name of a thread after 15 bytes, also within a character.

@@ -96,21 +96,21 @@ module Skep
         end
 
         # Returns true if the process runs, and is not stopped.
-        def running?(pid) = ours?(pid) && !%w[T t Z X].include?(stat(pid)&.first)
+        def running?(pid) = ours?(pid) && !%w[T t Z X].include?(stat(pid)&.state)
 
         # Found by their titles; a warm mold may be the child of another. A process that a mold has
         # just forked has that mold's title, and is none.
         def molds
           family.select do |pid|
             title = title(pid)
-            title.match?(/ mold \d/) && title(stat(pid)&.last) != title
+            title.match?(/ mold \d/) && title(stat(pid)&.parent) != title
           end
         end
 
         # Ended and not reaped, among the supervisor's and the molds' children.
         def zombies
           [supervisor, *molds].flat_map { |pid| children(pid) }
-                              .select { |pid| stat(pid)&.first == "Z" }
+                              .select { |pid| stat(pid)&.state == "Z" }
         end
 
         private
@@ -186,7 +186,7 @@ module Skep
         def helper = family.find { |pid| title(pid).include?(" helper ") }
 
         def ours?(pid)
-          pid = stat(pid)&.last while pid && pid > 1 && pid != supervisor
+          pid = stat(pid)&.parent while pid && pid > 1 && pid != supervisor
           pid == supervisor
         end
 
@@ -196,11 +196,8 @@ module Skep
           below.empty? ? [] : below + family(below)
         end
 
-        # A process' state and parent, nil once it is reaped.
-        def stat(pid)
-          state, parent = read("#{pid}/stat").match(/.*\) (\S) (\d+)/m)&.captures
-          [state, parent.to_i] if state
-        end
+        # Returns nil once it is reaped.
+        def stat(pid) = OS::ProcessState::Stat.of("/proc/#{pid}/stat")
 
         def children(pid)
           Dir.glob("task/*/children", base: "/proc/#{pid}")

@@ -50,9 +50,7 @@ module Skep
         def look = @stat ? from_proc : from_ps
 
         def from_proc
-          # The command is in parentheses and may contain any byte: the last ")" ends it.
-          fields = @stat.pread(4096, 0).b.rpartition(")").last.split
-          [Integer(fields[1]), fields[0], fields[19]]
+          ProcessState::Stat.parse(@stat.pread(4096, 0)).to_h.values_at(:parent, :state, :started)
         rescue Errno::ESRCH
           nil # Reaped.
         end

@@ -16,22 +16,18 @@ module Skep
         STATES = { "R" => "running", "S" => "sleeping", "D" => "uninterruptible",
                    "T" => "stopped", "t" => "traced", "Z" => "ended", "X" => "ended",
                    "I" => "idle" }.freeze
-        UTIME = 11 # index of utime among the fields after the name
-        private_constant :STATES, :UTIME
+        private_constant :STATES
 
         class << self
           def of(pid, tid)
             directory = "/proc/#{pid}/task/#{tid}"
-            stat = ProcessState.read("#{directory}/stat") or return
-            _, name, letter, rest = stat.match(/\A\d+ \((.*)\) (\S) (.*)/m).to_a
-            new(tid:, name:, state: STATES.fetch(letter, letter), cpu: cpu(rest.split),
+            stat = Stat.of("#{directory}/stat") or return
+            new(tid:, name: stat.name, state: STATES.fetch(stat.state, stat.state), cpu: stat.cpu,
                 wchan: wchan(directory), syscall: SyscallNames.of(pid, directory),
                 stack: stack(directory))
           end
 
           private
-
-          def cpu(fields) = fields[UTIME - 1, 2].sum(&:to_i).fdiv(HERTZ)
 
           def wchan(directory)
             channel = ProcessState.read("#{directory}/wchan")

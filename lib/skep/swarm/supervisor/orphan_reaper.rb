@@ -126,11 +126,8 @@ module Skep
           nil
         end
 
-        def ended?(pid)
-          File.binread("/proc/#{pid}/stat")[/\) (\S)/, 1] == "Z"
-        rescue Errno::ENOENT, Errno::ESRCH # reaped elsewhere in the meantime
-          false
-        end
+        # False also if it was reaped elsewhere in the meantime.
+        def ended?(pid) = OS::ProcessState::Stat.of("/proc/#{pid}/stat")&.state == "Z"
 
         def wait(pid)
           Process.wait(pid, Process::WNOHANG)
