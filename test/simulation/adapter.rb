@@ -67,7 +67,7 @@ module Simulation
       end
 
       def observer = Swarm::Supervisor::Observer
-      def signal_handler(supervisor) = Swarm::Supervisor::SignalHandler.new(supervisor)
+      def signal_handler = Swarm::Supervisor::SignalHandler
       def page(supervisor) = hidden(supervisor, :@page)
       def layout(supervisor) = hidden(supervisor, :@layout)
       def stopping?(supervisor) = supervisor.stopping?

@@ -14,7 +14,7 @@ class SimulationDoublesTest < Skep::TestCase
   private_constant :Supervisor, :MoldLauncher, :SOCKET
 
   { Simulation::Kernel => Skep::OS::Machine, Simulation::Poller => Skep::OS::EventLoop::Poller,
-    Simulation::Pidfd => Skep::OS::Pidfd, Simulation::Setup => Supervisor::ProcessSetup,
+    Simulation::Pidfd => Skep::OS::Pidfd, Simulation::Signals => Supervisor::SignalHandler,
     Simulation::Reaper => Supervisor::OrphanReaper,
     Simulation::Launcher => MoldLauncher::Exec }.each do |double, real|
     test "#{double} has the methods of #{real}" do
@@ -30,8 +30,10 @@ class SimulationDoublesTest < Skep::TestCase
     assert_equal own_methods(MoldLauncher::Exec).sort, own_methods(MoldLauncher::Fork).sort
   end
 
-  test "a simulated setup is created with the same parameters as a real one" do
-    assert_equal kinds(Supervisor::ProcessSetup.instance_method(:initialize)),
-                 kinds(Simulation::SetupOf.instance_method(:new))
+  test "simulated signals and reapers are created with the same parameters as real ones" do
+    { Simulation::SignalsOf => Supervisor::SignalHandler,
+      Simulation::ReaperOf => Supervisor::OrphanReaper }.each do |double, real|
+      assert_equal kinds(real.instance_method(:initialize)), kinds(double.instance_method(:new))
+    end
   end
 end

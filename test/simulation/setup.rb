@@ -3,14 +3,17 @@
 require "simulation/adapter"
 require "simulation/socket"
 
-# Stands in for the supervisor's process setup: signals and commands come from the schedule, and
-# orphans from the simulated machine.
+# Stand in for what the supervisor has of its process: signals and commands come from the schedule,
+# and orphans from the simulated machine.
 module Simulation
-  # Creates the Setup of a world's supervisor, in place of the class ProcessSetup.
-  SetupOf = Struct.new(:world) do
-    def new(supervisor, program:, ours:, forked:)
-      Setup.new(supervisor, world:, ours:).tap { |setup| world.setup = setup }
+  # Create the Signals and the Reaper of a world's supervisor.
+  SignalsOf = Struct.new(:world) do
+    def new(supervisor)
+      Signals.new(supervisor, world:).tap { |signals| world.signals = signals }
     end
+  end
+  ReaperOf = Struct.new(:world) do
+    def new(program:, ours:) = Reaper.new(world.kernel, ours)
   end
 
   # A queue that the event loop can watch, of signal names or commands.
@@ -27,19 +30,15 @@ module Simulation
     def inspect = "#<mailbox>"
   end
 
-  class Setup
-    attr_reader :orphan_reaper
-
-    def initialize(supervisor, world:, ours:)
-      @supervisor = supervisor
+  class Signals < Adapter.signal_handler
+    def initialize(supervisor, world:)
+      super(supervisor)
       @world = world
-      @signal_handler = Adapter.signal_handler(supervisor)
-      @orphan_reaper = Reaper.new(world.kernel, ours)
     end
 
-    def take
+    def watch
       @signals, @commands = Array.new(2) { Mailbox.new(@world.kernel) }
-      @supervisor.loop.watch(@signals) { @signal_handler.handle_all(@signals.take) }
+      @supervisor.loop.watch(@signals) { handle_all(@signals.take) }
       @supervisor.loop.watch(@commands) {
         @commands.take.each { |command|
           Adapter.command(@supervisor, *command)
@@ -49,15 +48,13 @@ module Simulation
 
     def signal(name) = @signals&.put([name, @world.kernel.now])
     def command(*command) = @commands&.put(command)
-    def signalled? = @signals.readable?
 
-    def release
-      @supervisor.loop.close
+    def release(program:)
       [@signals, @commands].each(&:close)
       @signals = @commands = nil
+      program
     end
 
-    def take_over(_state_file) = raise(NotImplementedError)
     def close_in_child = raise(NotImplementedError)
   end
 
@@ -71,6 +68,7 @@ module Simulation
       @ours = ours
     end
 
+    def inherit = nil
     def leader(_pid) = nil
     def reap = foreign.each { |process| process.reap(:supervisor) if process.zombie? }
 
@@ -81,6 +79,7 @@ module Simulation
         @kernel.block_until(deadline) { left.none?(&:running?) }
         reap
       end
+      [] # none that it may not end
     end
 
     private

@@ -34,7 +34,7 @@ module Simulation
 
     attr_reader :kernel, :schedule, :log, :code, :nodes, :failures
     attr_reader :thrown # how many errors were planted
-    attr_accessor :setup, :mold
+    attr_accessor :signals, :mold
 
     def initialize(schedule)
       @schedule = schedule
@@ -48,7 +48,7 @@ module Simulation
       @invariants = Invariants.new(self)
       @kernel.turn_over = method(:turn_over)
       @kernel.awake = method(:beat)
-      @kernel.child_ended = -> { setup&.signal("CHLD") }
+      @kernel.child_ended = -> { signals&.signal("CHLD") }
     end
 
     def run
@@ -206,7 +206,8 @@ module Simulation
     def supervise
       recorder = Recorder.new(self)
       @supervisor = Adapter.supervisor(Launcher.new(self), observers: [recorder],
-                                                           process_setup: SetupOf.new(self))
+                                                           signal_handler: SignalsOf.new(self),
+                                                           orphan_reaper: ReaperOf.new(self))
       Adapter.call_back_by(self)
       @supervisor.run
     end
@@ -251,16 +252,16 @@ module Simulation
     end
 
     def finish
-      @invariants.signalled("TERM") || setup&.signal("TERM")
+      @invariants.signalled("TERM") || signals&.signal("TERM")
     end
 
     # Applies an event of the schedule.
     def apply(kind, *details)
       case kind
-      when :signal then @invariants.signalled(*details) || setup&.signal(*details)
+      when :signal then @invariants.signalled(*details) || signals&.signal(*details)
       when :command
         @invariants.end_waits if details.first == :resume
-        Adapter.started?(@supervisor) && setup&.command(*details)
+        Adapter.started?(@supervisor) && signals&.command(*details)
       when :end then order_end(*details)
       when :pause then @kernel.pause(details[0], all: details[1])
       when :no_descriptors, :no_buffers then lack(kind, *details)
@@ -273,7 +274,7 @@ module Simulation
     def order_end(how)
       names = { term: %w[TERM], int: %w[INT], force: %w[QUIT], twice: %w[TERM TERM] }.fetch(how)
       names.each_with_index do |name, index|
-        @kernel.after(index * 0.4) { @invariants.signalled(name) || setup&.signal(name) }
+        @kernel.after(index * 0.4) { @invariants.signalled(name) || signals&.signal(name) }
       end
     end
 

@@ -30,9 +30,11 @@ module Skep
 
       # overrides: options of the command line, which take precedence over the environment's and
       # those over the file's.
-      # process_setup: the class that sets up the process.
-      def initialize(launcher, overrides: {}, observers: [], process_setup: ProcessSetup)
-        @setup_of = process_setup
+      # signal_handler, orphan_reaper: their classes.
+      def initialize(launcher, overrides: {}, observers: [], signal_handler: SignalHandler,
+                     orphan_reaper: OrphanReaper)
+        @signal_handler = signal_handler.new(self)
+        @orphan_reaper = orphan_reaper.new(program: launcher.program?, ours: method(:pids))
         @launcher = launcher
         @overrides = Definition::EnvironmentOptions.read.merge(overrides)
         @events = Runtime::EventBus.new { |too_many| error_caught(too_many) }
@@ -110,7 +112,7 @@ module Skep
 
       # Reaps orphans after the messages that have arrived are handled: a mold that has exited may
       # have reported nodes before.
-      def reap = loop.after(0) { @process_setup.orphan_reaper.reap }
+      def reap = loop.after(0) { @orphan_reaper.reap }
 
       # Returns the seconds that a mold may take to become ready.
       def boot_limit
@@ -154,7 +156,7 @@ module Skep
       end
 
       # A mold or a node has started, and is the leader of a process group.
-      def leader(pid) = @process_setup.orphan_reaper.leader(pid)
+      def leader(pid) = @orphan_reaper.leader(pid)
 
       # Returns true if this exit was caused by the kernel's OOM killer.
       def oom?(exit) = @node_pool&.cgroup_memory&.oom?(exit)
@@ -166,7 +168,9 @@ module Skep
         close_channels(processes)
         @page&.close
         @name_lock&.close_in_child
-        @process_setup.close_in_child
+        @in_forks.cancel
+        loop.close
+        @signal_handler.close_in_child
       end
 
       # Called by a reload whose code all nodes run from here on. The status report shows the kinds
@@ -302,11 +306,10 @@ module Skep
       def open
         @started_at = OS.now
         @loop = OS::EventLoop.new(guard: events.method(:guard))
-        close_in_child = method(:close_in_child)
-        @process_setup = @setup_of.new(self, program: @launcher.program?, ours: method(:pids),
-                                             forked: close_in_child)
         @mold_pool = Molds::MoldPool.new(@launcher, self, loop:, events:)
-        @process_setup.take
+        @orphan_reaper.inherit
+        @signal_handler.watch
+        @in_forks = Skep.on_fork(child: -> { close_in_child unless Runtime::SelfPipe.handing_on? })
       end
 
       def configure(plain)
@@ -355,8 +358,7 @@ module Skep
       # An exception raised out of the loop, such as Timeout around `run`, kills all processes at
       # once. After a stop there are none left, unless the supervisor itself failed in it.
       def close
-        kill_all if @mold_pool
-        reap_orphans
+        end_processes if @mold_pool
         if @node_pool
           events.publish(:swarm_stopped, exit_code: code, duration: (OS.now - started_at).round(3))
         end
@@ -364,11 +366,14 @@ module Skep
         each_observer(&:on_close)
         @page&.close
         @name_lock&.release
-        @process_setup&.release
+        @in_forks&.cancel
+        loop&.close
+        @signal_handler.release(program: @launcher.program?)
       end
 
-      def reap_orphans
-        @process_setup&.orphan_reaper&.reap_all&.each do |pid|
+      def end_processes
+        kill_all
+        @orphan_reaper.reap_all.each do |pid|
           events.publish(:orphan_left, level: :warn, pid:,
                                        error: "it belongs to another user, and can't be ended")
         end
@@ -409,6 +414,5 @@ require "skep/swarm/supervisor/boot_monitor"
 require "skep/swarm/supervisor/lifecycle"
 require "skep/swarm/supervisor/signal_handler"
 require "skep/swarm/supervisor/orphan_reaper"
-require "skep/swarm/supervisor/process_setup"
 require "skep/swarm/supervisor/name_lock"
 require "skep/swarm/supervisor/status_report"

@@ -31,7 +31,8 @@ class ObserversTest < Skep::TestCase
   def setup
     super
     @recorder = Recorder.new
-    @supervisor = Supervisor.new(nil, observers: [Failing.new, @recorder])
+    launcher = Skep::Swarm::Molds::MoldLauncher::Exec.new("swarm.rb")
+    @supervisor = Supervisor.new(launcher, observers: [Failing.new, @recorder])
     @events = @supervisor.events
   end
 

@@ -26,7 +26,29 @@ class SignalHandlerTest < Skep::TestCase
       define_method(name) { calls << name }
     end
   end
-  private_constant :SignalHandler, :Supervisor
+  # Prints the signals that a real supervisor process receives. A fork of it receives none.
+  PROGRAM = <<~'RUBY'
+    require "skep"
+    supervisor = Struct.new(:loop) do
+      def events = self
+      def guard(_action) = yield
+      def quiet = puts("quiet")
+      def reopen = puts("reopen")
+    end.new(Skep::OS::EventLoop.new)
+    $stdout.sync = true
+    handler = Skep::Swarm::Supervisor::SignalHandler.new(supervisor)
+    handler.watch
+    Process.kill(:TSTP, Process.pid)
+    supervisor.loop.turn(5)
+    Process.kill(:USR1, Process.pid)
+    Process.kill(:USR1, Process.pid)
+    supervisor.loop.turn(5)
+    Process.wait(fork { handler.close_in_child })
+    handler.release(program: false)
+    Process.kill(:TERM, Process.pid) # ignored from here on
+    puts "ended"
+  RUBY
+  private_constant :SignalHandler, :Supervisor, :PROGRAM
 
   def setup
     super
@@ -66,5 +88,11 @@ class SignalHandlerTest < Skep::TestCase
     @supervisor.asked_to_stop = true
     @signal_handler.handle("TERM")
     assert_equal [[:force, "TERM"]], @supervisor.calls
+  end
+
+  test "signals reach the supervisor through its loop, a repeated one once" do
+    out, err, status = run_program(PROGRAM)
+    assert_equal ["", 0], [err, status.exitstatus]
+    assert_equal %w[quiet reopen ended], out.lines(chomp: true)
   end
 end

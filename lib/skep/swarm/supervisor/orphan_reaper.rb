@@ -4,6 +4,7 @@
 # and for whose exit no other object waits.
 #
 #   orphan_reaper = OrphanReaper.new(program: false, ours: -> { pids })
+#   orphan_reaper.inherit  # from here on orphans fall to this process
 #   orphan_reaper.reap     # reaps those that have ended; kills those whose node or mold has
 #   orphan_reaper.reap_all # at the very end: those still there are killed and reaped; returns
 #                          # the pids that this user may not end
@@ -28,6 +29,8 @@ module Skep
           @ours = ours
           @groups = {}
         end
+
+        def inherit = OS::ProcessTree::Prctl.subreaper!
 
         # Registers a mold or node that leads a process group. The reaper ends what is left of the
         # group.

@@ -3,8 +3,10 @@
 # What each signal means to the supervisor (docs/reference/signals.md).
 #
 #   signal_handler = SignalHandler.new(supervisor)
+#   signal_handler.watch               # from here on, in the supervisor's loop
 #   signal_handler.handle("TERM", now) # stop; a second one kills all nodes at once
 #   signal_handler.handle_all([["TERM", now - 1], ["TERM", now]])
+#   signal_handler.release(program: true)   # the program has its own handlers again
 #
 # A repeat within 50 ms, or TERM soon after INT (as foreman sends it), is the same signal
 # (SelfPipe::RepeatedStop).
@@ -23,6 +25,18 @@ module Skep
           @supervisor = supervisor
           @repeated_stop = Runtime::SelfPipe::RepeatedStop.new
         end
+
+        def watch
+          @signals = Runtime::SelfPipe.new(SIGNALS)
+          @supervisor.loop.watch(@signals.to_io) { handle_all(@signals.take_with_times) }
+        end
+
+        # A process that was only a supervisor ignores what comes now.
+        def release(program:)
+          program ? @signals&.release : @signals&.ignore
+        end
+
+        def close_in_child = @signals.release
 
         # Handles the signals that have come since the last turn of the loop, each with the time at
         # which it came. Several of one kind are one, but requests to stop: a busy supervisor reads
