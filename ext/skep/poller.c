@@ -22,35 +22,20 @@ skep_poller_open(VALUE self)
     return rb_iv_set(self, "@epoll", skep_own_fd(fd, O_RDONLY));
 }
 
+/* Adds an fd to the set, changes what it waits for if it is there (`armed`), or removes it. */
 static VALUE
-skep_poller_control(VALUE self, int operation, VALUE fd, VALUE serial, VALUE read, VALUE write)
+skep_poller_arm(VALUE self, VALUE armed, VALUE fd, VALUE serial, VALUE read, VALUE write)
 {
     struct epoll_event event = { .events = 0 };
+    int operation = RTEST(armed) ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
     event.data.u64 = NUM2ULL(serial);
     if (RTEST(read)) event.events |= EPOLLIN | EPOLLRDHUP;
     if (RTEST(write)) event.events |= EPOLLOUT;
+    if (!event.events) operation = EPOLL_CTL_DEL;
     if (epoll_ctl(skep_fd_of(self, "@epoll"), operation, NUM2INT(fd), &event) < 0)
         rb_sys_fail("epoll_ctl(2)");
     return Qnil;
-}
-
-static VALUE
-skep_poller_enter(VALUE self, VALUE fd, VALUE serial, VALUE read, VALUE write)
-{
-    return skep_poller_control(self, EPOLL_CTL_ADD, fd, serial, read, write);
-}
-
-static VALUE
-skep_poller_alter(VALUE self, VALUE fd, VALUE serial, VALUE read, VALUE write)
-{
-    return skep_poller_control(self, EPOLL_CTL_MOD, fd, serial, read, write);
-}
-
-static VALUE
-skep_poller_leave(VALUE self, VALUE fd)
-{
-    return skep_poller_control(self, EPOLL_CTL_DEL, fd, INT2FIX(0), Qfalse, Qfalse);
 }
 
 static VALUE
@@ -87,9 +72,7 @@ skep_init_poller(VALUE loop)
     VALUE epoll = rb_define_module_under(poller, "Epoll");
 
     rb_define_private_method(epoll, "epoll_open", skep_poller_open, 0);
-    rb_define_private_method(epoll, "epoll_enter", skep_poller_enter, 4);
-    rb_define_private_method(epoll, "epoll_alter", skep_poller_alter, 4);
-    rb_define_private_method(epoll, "epoll_leave", skep_poller_leave, 1);
+    rb_define_private_method(epoll, "epoll_arm", skep_poller_arm, 5);
     rb_define_private_method(epoll, "epoll_collect", skep_poller_collect, 1);
     rb_include_module(poller, epoll);
 }

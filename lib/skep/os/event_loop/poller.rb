@@ -19,9 +19,7 @@ module Skep
   module OS
     class EventLoop
       class Poller
-        Entry = Struct.new(:io, :token, :read, :write, :serial) do
-          def interested? = read || write
-        end
+        Entry = Struct.new(:io, :token, :read, :write, :serial, :armed)
         private_constant :Entry
 
         include Fallback
@@ -41,7 +39,7 @@ module Skep
 
           entry = Entry.new(io.to_io, token, read, write, @serial += 1)
           @serials[entry.serial] = @entries[io] = entry
-          enter(entry) if entry.interested?
+          arm(entry)
           self
         rescue SystemCallError
           # The kernel can't watch it: a plain file, or an fd that is watched already.
@@ -52,11 +50,10 @@ module Skep
         def modify(io, token, read:, write:)
           assert_open
           entry = @entries.fetch(io) { raise ArgumentError, "#{io.inspect} isn't in the poller" }
-          was = entry.interested?
           entry.token = token
           entry.read = read
           entry.write = write
-          change(entry, was)
+          arm(entry)
           self
         end
 
@@ -65,7 +62,8 @@ module Skep
           assert_open
           entry = @entries.delete(io) or return self
           @serials.delete(entry.serial)
-          leave(entry) if entry.interested? && !entry.io.closed?
+          entry.read = entry.write = false
+          arm(entry) unless entry.io.closed?
           self
         end
 
@@ -95,12 +93,6 @@ module Skep
 
         def assert_open
           raise IOError, "closed poller" if @closed
-        end
-
-        def change(entry, was)
-          return entry.interested? ? enter(entry) : nil unless was
-
-          entry.interested? ? alter(entry) : leave(entry)
         end
 
         # Removes IOs that were closed before they were removed.

@@ -17,16 +17,14 @@ module Skep
             epoll_open
           end
 
-          def enter(entry)
-            epoll_enter(entry.io.fileno, entry.serial, entry.read, entry.write) unless own_set
-          end
+          # An entry that waits for nothing isn't in the set, which would report a hangup.
+          def arm(entry)
+            return if own_set
 
-          def alter(entry)
-            epoll_alter(entry.io.fileno, entry.serial, entry.read, entry.write) unless own_set
-          end
-
-          def leave(entry)
-            epoll_leave(entry.io.fileno) unless own_set
+            wanted = entry.read || entry.write
+            epoll_arm(entry.armed, entry.io.fileno, entry.serial, entry.read, entry.write) if
+              wanted || entry.armed
+            entry.armed = wanted
           end
 
           def release = @epoll.close
@@ -58,7 +56,10 @@ module Skep
             @epoll.close
             attach
             forget_closed
-            @entries.each_value { |entry| enter(entry) if entry.interested? }
+            @entries.each_value do |entry|
+              entry.armed = false
+              arm(entry)
+            end
           end
         end
         private_constant :Epoll

@@ -13,11 +13,7 @@ module Skep
 
           def attach; end
 
-          def enter(_entry); end
-
-          def alter(_entry); end
-
-          def leave(_entry); end
+          def arm(_entry); end
 
           def release; end
 
