@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # The mold is stopped. A node that dies meanwhile is still detected, and the mold is killed and
-# replaced. A stuck mold doesn't prevent a stop.
+# replaced. A node that the mold was asked for is forked by the next, also if nothing is restarted.
+# A stuck mold doesn't prevent a stop.
 require_relative "scenario"
 
 Scenario.play do
@@ -15,6 +16,10 @@ Scenario.play do
   end
   must("publish the node's death") { swarm.await(GONE)["pid"] == nodes[0]["pid"] }
   swarm.await("node_ready")
+  must("show how the node has ended, whatever the mold was asked for since") do
+    last = swarm.status("idle")["nodes"].find { |node| node["last_exit"] }
+    last["last_exit"].values_at("exit_status", "signal") == [nil, "KILL"]
+  end
   must("keep the others") do
     swarm.status("idle")["nodes"].count { |node| node["restarts"].zero? } == 2
   end
@@ -26,6 +31,17 @@ Scenario.play do
     [0, 2].include?(status.exitstatus)
   end
   await_exit([*swarm.nodes, second])
+
+  once = run_swarm(<<~'RUBY')
+    Skep.swarm "once", nodes: 2, boot_concurrency: 1, restart: :never do |swarm|
+      swarm.on_boot { |node| Process.kill(:STOP, Process.ppid) if node.id.zero? }
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
+    end
+  RUBY
+  once.await("node_ready")
+  once.kill(once.await("mold_ready")["pid"])
+  must("start the node that was never forked") { once.await("node_ready")["node"] == 1 }
+  must("stop with 0; #{once.account}") { once.stop.exitstatus.zero? }
 
   stubborn = run_swarm(<<~RUBY)
     Skep.swarm("a", nodes: 2, stop_timeout: 0.5) do |s|

@@ -45,6 +45,14 @@ Scenario.play do
   must("keep a node's processes until it ends") { swarm.await("stopping")["left"] == 5 }
   no_zombie(swarm, [swarm.pid])
 
+  # A stopped mold ends nothing.
+  stopped = swarm.await("mold_ready")["pid"]
+  swarm.kill(stopped, :STOP)
+  node, pid, pids = started.shift.values_at("node", "pid", "pids")
+  swarm.kill(pid)
+  await_exit(pids)
+  started << swarm.await("started") { |event| event["node"] == node }
+
   # Nodes of a dead mold become the supervisor's children.
   mold = swarm.await("mold_ready")["pid"]
   swarm.kill(mold)

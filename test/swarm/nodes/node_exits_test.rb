@@ -112,6 +112,16 @@ class NodeExitsTest < Skep::TestCase
       @loop.turn(5) until node.state == :dead
       assert_equal 7, @events[0].facts["exit_status"]
     end
+
+    test "what a failed node leaves in its process group has ended when its exit is recorded" do
+      reader, writer = IO.pipe
+      pid = Process.spawn("sleep 60 & echo $!; exit 7", pgroup: true, out: writer)
+      left = Skep.pidfd(reader.gets)
+      node = follow(pid)
+      @loop.turn(5) until node.state == :dead
+      assert left.wait(timeout: 10), "it still runs"
+      [reader, writer, left].each(&:close)
+    end
   end
 
   test "a node that ends with status 0 is lost, and waits for the report of its exit" do

@@ -75,6 +75,15 @@ class NodePoolTest < Skep::TestCase
     assert_equal [:node_died, [0, 1, 0]], [@events.last, @mold.forked.map(&:id)]
   end
 
+  test "keeps a node's exit while its successor can't be forked, as the mold has ended" do
+    node, = ready_nodes
+    crash(node)
+    assert_nil @mold.forked.last.pid
+    @pool.mold_exited(@mold)
+    slot = @pool.slots.first
+    assert_equal [:waiting, Exit.new(nil, "KILL")], [slot.status, slot.last_exit]
+  end
+
   test "kills a forked process whose page index has no node" do
     pid = process
     @pool.node_forked(5, pid, Skep::OS::Pidfd.open(pid))

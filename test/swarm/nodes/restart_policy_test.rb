@@ -66,6 +66,11 @@ class RestartPolicyTest < Skep::TestCase
     assert_equal 0.0, decide({ restart: :never }, clean: true, how: :became_mold)
   end
 
+  test "restarts where a mold ended before it forked a node, unless that is a crash loop" do
+    assert_equal 0.0, decide({ restart: :never }, how: :unforked)
+    assert_equal :give_up, decide({ on_crash_loop: :stop }, deaths: 6, how: :unforked)
+  end
+
   test "waits for resume where a node ended well as it was quiet, if it restarts always" do
     assert_equal Float::INFINITY, decide({ restart: :always }, clean: true, how: :quiet)
     assert_equal :done, decide({ restart: :on_failure }, clean: true, how: :quiet)

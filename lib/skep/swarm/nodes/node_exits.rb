@@ -127,8 +127,14 @@ module Skep
           return unless node.live?
 
           failure = node.pidfd.failure
-          record_exit(node, IPC::ExitStatus.numbered(*failure)) if failure
+          failed(node, IPC::ExitStatus.numbered(*failure)) if failure
           expect_report(node)
+        end
+
+        # It isn't reaped yet. Its mold may never come to end what is left of its process group.
+        def failed(node, status)
+          node.pidfd.kill_leftover_group
+          record_exit(node, status)
         end
 
         def oom?(node, status)

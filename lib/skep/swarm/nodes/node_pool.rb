@@ -511,6 +511,7 @@ module Skep
           return :beside_the_work if slot.helper? || slot.spare?
           return :refused if node.refused?
           return :became_mold unless node.exit_status
+          return :unforked unless node.pid
 
           :quiet if node.ended_by_quiet?
         end
@@ -518,9 +519,9 @@ module Skep
         def postpone(slot, node, seconds)
           deaths, how = slot.deaths.times, how_ended(slot, node)
           slot.not_before = OS.now + seconds
-          slot.interrupted = seconds.zero? && how.nil?
+          slot.interrupted = seconds.zero? && [nil, :unforked].include?(how)
           crash_loop = @restart_policy.crash_loop?(deaths, OS.now) &&
-                       [nil, :beside_the_work].include?(how)
+                       [nil, :unforked, :beside_the_work].include?(how)
           begin_crash_loop(slot, node) if crash_loop && !slot.looping?
           return unless crash_loop || how == :refused
 

@@ -20,6 +20,7 @@
 # | :beside_the_work: a helper's or spare's | as above, at least 0.1 s; never done, nor given up |
 # | :refused: it said that it can't begin | as above, at least 1 s; no crash, so without limit |
 # | :became_mold: it lives on | at once, or after the backoff |
+# | :unforked: its mold ended before | as if `restart` were :always |
 # | :quiet: well, as the swarm is quiet | at `resume`: before, it would end again |
 module Skep
   class Swarm
@@ -74,6 +75,7 @@ module Skep
         end
 
         def restart?(exited)
+          return true if exited.how == :unforked
           return false if @config.never_restart_on&.include?(exited.exitstatus)
 
           @config.restart == :always || (@config.restart == :on_failure && !exited.clean)

@@ -156,7 +156,7 @@ module Skep
           return successor_left(process, exit) if process == successor
 
           @causes.ended(process, exit)
-          remember(process, exit) if exit
+          remember(process, exit) if exit && process.pid
           died(cause(process), now, within) unless process.retired? || process.ended_by_quiet?
           free
         end
