@@ -7,11 +7,11 @@ require "skep/swarm"
 class NodeMessagesTest < Skep::TestCase
   Swarm = Skep::Swarm
   Mold = Struct.new(:number)
-  # In place of NodePool, NodeExits and LivenessMonitor: records the calls.
+  # In place of Supervisor, NodePool, NodeExits and LivenessMonitor: records the calls.
   class Calls < Array
     def liveness_monitor = self
     def node_ready(node) = push([:node_ready, node])
-    def node_failed = nil
+    def check_boot = nil
     def became_mold(node) = push([:became_mold, node])
     def leaving(node) = push([:leaving, node])
     def channel_closed(node) = push([:channel_closed, node])
@@ -31,7 +31,7 @@ class NodeMessagesTest < Skep::TestCase
     channel, @socket = Swarm::IPC::Channel.pair
     @theirs = Swarm::IPC::Channel.new(@socket)
     @node = Swarm::Nodes::NodeProcess.new(0, Swarm::Nodes::Slot.new(3, 0), Mold.new(0), 1.0)
-    messages = Swarm::Nodes::NodeMessages.new(@calls, @calls, loop: @loop, events: bus)
+    messages = Swarm::Nodes::NodeMessages.new(@calls, @calls, @calls, loop: @loop, events: bus)
     @node.listens_to(messages.connect(@node, channel))
     @node.slot.launch(@node)
     @node.channel.listen

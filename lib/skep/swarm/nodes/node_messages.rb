@@ -2,7 +2,7 @@
 
 # Passes each message from a node's channel to the component that it concerns.
 #
-#   messages = NodeMessages.new(pool, exits, loop:, events:)
+#   messages = NodeMessages.new(supervisor, pool, exits, loop:, events:)
 #   node.listens_to(messages.connect(node, channel))
 #
 # Each message is checked (IPC::Messages) before it comes here. A node can't pretend to be another
@@ -16,7 +16,8 @@ module Skep
         ONCE = %w[ready spare stepped_in finished].freeze # in a process' life
         private_constant :RESERVED, :ONCE
 
-        def initialize(pool, exits, loop:, events:)
+        def initialize(supervisor, pool, exits, loop:, events:)
+          @supervisor = supervisor
           @pool = pool
           @exits = exits
           @loop = loop
@@ -44,10 +45,10 @@ module Skep
           when "stepped_in" then @pool.spare_stepped_in(node)
           when "leaving" then @exits.leaving(node)
           when "finished" then @pool.node_finished(node)
-          when "warm" then @pool.node_warm(node)
+          when "warm" then @supervisor.node_warm(node)
           when "became_mold" then became_mold(node)
           when "unfit" then unfit(node, frame)
-          when "ask" then @pool.status_asked(node, frame["number"])
+          when "ask" then @supervisor.send_status(node, frame["number"])
           else handle_report(node, frame)
           end
         end
@@ -106,7 +107,7 @@ module Skep
           end
           @events.publish(:node_failed, node, level: :error, error: frame["sentence"],
                                               at: frame["at"], backtrace: frame["backtrace"])
-          @pool.node_failed
+          @supervisor.check_boot
         end
 
         def facts(frame)

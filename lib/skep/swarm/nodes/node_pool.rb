@@ -275,9 +275,6 @@ module Skep
         end
 
         def node_finished(node) = @stop_barrier&.finished(node)
-        def node_failed = @supervisor.check_boot
-        def node_warm(node) = @supervisor.node_warm(node)
-        def status_asked(node, number) = @supervisor.send_status(node, number)
 
         # A node's process is a mold from here on.
         def became_mold(node)
@@ -346,7 +343,7 @@ module Skep
             reconcile(node.slot)
           end
           @exits = NodeExits.new(self, @config, @lifecycle, grace: @grace, **shared)
-          @messages = NodeMessages.new(self, @exits, **shared)
+          @messages = NodeMessages.new(@supervisor, self, @exits, **shared)
           @launcher = Launcher.new(@config, loop: @loop, page: @page, layout: @layout, node_table:,
                                             suspects: crash_attribution,
                                             connect: @messages.method(:connect))
