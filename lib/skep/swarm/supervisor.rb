@@ -34,7 +34,8 @@ module Skep
       def initialize(launcher, overrides: {}, observers: [], signal_handler: SignalHandler,
                      orphan_reaper: OrphanReaper)
         @signal_handler = signal_handler.new(self)
-        @orphan_reaper = orphan_reaper.new(program: launcher.program?, ours: method(:pids))
+        @program = launcher.program?
+        @orphan_reaper = orphan_reaper.new(program: @program, ours: method(:pids))
         @launcher = launcher
         @overrides = Definition::EnvironmentOptions.read.merge(overrides)
         @events = Runtime::EventBus.new { |too_many| error_caught(too_many) }
@@ -183,9 +184,13 @@ module Skep
 
       # Called by NodePool.
 
-      # The first node is ready.
-      def booted = @boot.over
-      def check_boot = @boot.look
+      # The first node is ready: from here on no failure is one of the boot.
+      def booted
+        @boot.over
+        @boot = nil
+      end
+
+      def check_boot = @boot&.look
 
       # The next node is launched before the processes that the last one left are reaped.
       def node_exited
@@ -223,7 +228,6 @@ module Skep
         return if @lifecycle.stopped?
 
         @lifecycle.finish
-        @boot.over
         @mold_pool.release { loop.stop }
       end
 
@@ -368,7 +372,7 @@ module Skep
         @name_lock&.release
         @in_forks&.cancel
         loop&.close
-        @signal_handler.release(program: @launcher.program?)
+        @signal_handler.release(program: @program)
       end
 
       def end_processes

@@ -8,7 +8,7 @@
 #   boot = BootMonitor.new(supervisor)
 #   boot.watch                                 # from now on, and again when it is configured
 #   boot.look                                  # a node could not begin, or has ended
-#   boot.over                                  # a node is ready, or the swarm ends
+#   boot.over                                  # a node is ready
 module Skep
   class Swarm
     class Supervisor
@@ -39,13 +39,10 @@ module Skep
                     @supervisor.nodes_requested? ? UNREADY : LOADING)
         end
 
-        def over
-          @timer&.cancel
-          @over = true
-        end
+        def over = @timer.cancel
 
         def look
-          return if @over || @supervisor.stopping? || !hopeless?
+          return if @supervisor.stopping? || !hopeless?
 
           @supervisor.loop.after(0) { fail_boot("no node could boot") unless @supervisor.stopping? }
         end
