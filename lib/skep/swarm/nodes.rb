@@ -12,7 +12,6 @@ module Skep
 end
 
 require "skep/swarm/nodes/restart_history"
-require "skep/swarm/nodes/exit_causes"
 require "skep/swarm/nodes/slot"
 require "skep/swarm/nodes/helper_slot"
 require "skep/swarm/nodes/spare_slot"

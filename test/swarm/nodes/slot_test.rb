@@ -94,6 +94,17 @@ class SlotTest < Skep::TestCase
                  [@slot.deaths.times.size, @slot.deaths.counts]
   end
 
+  test "counts its restarts by what had ended the process before" do
+    [Exit.new(nil, "SEGV"), Exit.new(1), Exit.new(0), Exit.new, nil,
+     Exit.new(nil, "KILL")].each { |exit| leave(launch, exit) }
+    leave(launch.tap { |node| node.reason = "hung" }, Exit.new(nil, "KILL"))
+    leave(launch(pid: nil), Exit.new) # couldn't be forked
+    assert_equal({ "signal" => 2, "failure" => 1, "clean" => 1, "unknown" => 1, "refork" => 1,
+                   "hung" => 1 }, restarts_by)
+    launch
+    assert_equal 1, restarts_by["fork_failed"]
+  end
+
   test "a slot whose process has died is interrupted until the next is launched" do
     leave(ready(launch))
     @slot.interrupted = true
@@ -112,10 +123,10 @@ class SlotTest < Skep::TestCase
 
   private
 
-  def launch
+  def launch(pid: 7)
     node = Nodes::NodeProcess.new(0, @slot, nil, 1.0)
     node.listens_to(NullChannel.new)
-    node.forked(7, nil)
+    node.forked(pid, nil)
     @slot.launch(node)
     node
   end
@@ -123,6 +134,10 @@ class SlotTest < Skep::TestCase
   def ready(node)
     node.ready(2.0)
     node
+  end
+
+  def restarts_by
+    @slot.to_plain(memory: nil, beat_age: nil, done: 0, unhealthy: nil)[:restarts_by]
   end
 
   def leave(node, exit = Exit.new(0))

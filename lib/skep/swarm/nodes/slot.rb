@@ -43,8 +43,8 @@ module Skep
           @task = task
           @generation = 0
           @deaths = RestartHistory.new
-          @causes = ExitCauses.new
           @begun = 0
+          @restarts_by = Hash.new(0)
         end
 
         def label = id
@@ -155,9 +155,10 @@ module Skep
           @failed_generation = process.generation unless began
           return successor_left(process, exit) if process == successor
 
-          @causes.ended(process, exit)
+          @cause = cause(process, exit)
           remember(process, exit) if exit && process.pid
-          died(cause(process), now, within) unless process.retired? || process.ended_by_quiet?
+          expected = process.retired? || process.ended_by_quiet?
+          died(kind_of_death(process), now, within) unless expected
           free
         end
 
@@ -168,7 +169,7 @@ module Skep
         # One node of `skep status --json`.
         def to_plain(memory:, beat_age:, done:, unhealthy:)
           { id:, pid:, task:, mold: (mold || @last_mold)&.number, state: status,
-            assigned: node&.assigned? || false, restarts:, restarts_by: @causes.counts,
+            assigned: node&.assigned? || false, restarts:, restarts_by: @restarts_by,
             deaths: deaths.counts,
             crash_loop: looping?, last_exit: exit_facts,
             memory:, beat_age:, unhealthy:, last_hang: hang_facts,
@@ -186,7 +187,19 @@ module Skep
           :kept
         end
 
-        def cause(process) = process.refused? ? "refusal" : process.kind_of_death
+        def kind_of_death(process) = process.refused? ? "refusal" : process.kind_of_death
+
+        # What is counted once the slot has its next process: a reason that skep gave (`hung`,
+        # `memory_limit`, … as in docs/reference/events.md), or else how the process ended.
+        def cause(process, exit)
+          return process.reason if process.reason
+          return "fork_failed" unless process.pid
+          return "refork" unless exit # it lives on as a mold
+          return "signal" if exit.signal
+          return "unknown" unless exit.exitstatus
+
+          exit.clean? ? "clean" : "failure"
+        end
 
         def ended(process, exit)
           "the new process ended, #{exit}#{" (#{process.reason})" if process.reason}"
@@ -206,7 +219,8 @@ module Skep
 
         def count_process
           @begun += 1
-          @causes.begun
+          @restarts_by[@cause] += 1 if @cause
+          @cause = nil
         end
 
         def remember(process, exit)
