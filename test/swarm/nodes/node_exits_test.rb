@@ -13,7 +13,7 @@ class NodeExitsTest < Skep::TestCase
     def kill = self.live = false
     def watches = @watches ||= []
   end
-  # In place of the channel, NodePool, GracePeriod, Scoreboard and CgroupMemory: records the calls.
+  # In place of the channel, NodePool, Scoreboard and CgroupMemory: records the calls.
   class Calls < Array
     attr_writer :oom
     attr_accessor :node_table
@@ -25,8 +25,6 @@ class NodeExitsTest < Skep::TestCase
     def removed(_node) = push(:removed)
     def exit_published(_node) = push(:exit_published)
     def exited(_node, left) = push([:exited, left])
-    def reconcile(_slot) = push(:reconcile)
-    def give(_node) = push(:give)
     def post(type, *) = push(type)
     def drain = push(:drain)
     def close = nil
@@ -44,7 +42,7 @@ class NodeExitsTest < Skep::TestCase
     @nodes = Swarm::Nodes::NodeTable.new(8)
     @calls.node_table = @nodes
     @exits = Swarm::Nodes::NodeExits.new(@calls, Config.new(60.0, 0.05), @lifecycle,
-                                         loop: @loop, events: bus, grace: @calls)
+                                         loop: @loop, events: bus)
     @slot = Swarm::Nodes::Slot.new(0, 0)
     @mold = Mold.new(0, true, 0.0)
   end
@@ -87,14 +85,6 @@ class NodeExitsTest < Skep::TestCase
     successor = ready(launch)
     @exits.record_exit(node, Exit.new(0))
     assert_equal [successor, %i[exited promoted]], [@slot.node, @calls.last]
-  end
-
-  test "a ready node that is leaving gets its grace period, a booting node doesn't" do
-    node = launch
-    @exits.leaving(node)
-    assert_empty @calls
-    @exits.leaving(ready(node))
-    assert_equal [:stopping, %i[give reconcile]], [node.state, @calls]
   end
 
   # Without the kernel's pidfds a thread reaps such a child at once.

@@ -13,7 +13,7 @@ class NodeMessagesTest < Skep::TestCase
     def node_ready(node) = push([:node_ready, node])
     def check_boot = nil
     def became_mold(node) = push([:became_mold, node])
-    def leaving(node) = push([:leaving, node])
+    def node_leaving(node) = push([:node_leaving, node])
     def channel_closed(node) = push([:channel_closed, node])
     def report_unhealthy(node, reason) = push([:report_unhealthy, node, reason])
     def node_finished(_node) = raise(TypeError, "skep's own bug")
@@ -46,12 +46,12 @@ class NodeMessagesTest < Skep::TestCase
   test "passes each message to the component that it concerns" do
     receive(["ready"], ["unhealthy", { "reason" => "no database" }], ["leaving"])
     assert_equal [[:node_ready, @node], [:report_unhealthy, @node, "no database"],
-                  [:leaving, @node]], @calls
+                  [:node_leaving, @node]], @calls
   end
 
   test "ignores a repeated ready, but not a repeated leaving" do
     receive(["ready"], ["ready"], ["leaving"], ["leaving"])
-    assert_equal %i[node_ready leaving leaving], @calls.map(&:first)
+    assert_equal %i[node_ready node_leaving node_leaving], @calls.map(&:first)
   end
 
   test "publishes a node's event with its level, and prefixes facts with reserved names" do
@@ -93,7 +93,7 @@ class NodeMessagesTest < Skep::TestCase
   test "publishes supervisor_error for skep's own error, and continues with the next message" do
     receive(["finished"], ["leaving"])
     assert_equal [[:supervisor_error, "TypeError: skep's own bug"]], published(:error)
-    assert_equal [false, [[:leaving, @node]]], [@node.killed?, @calls]
+    assert_equal [false, [[:node_leaving, @node]]], [@node.killed?, @calls]
   end
 
   test "reports the end of the channel to NodeExits" do

@@ -218,6 +218,22 @@ class NodePoolTest < Skep::TestCase
     assert_equal 1, @events.count(:replacement_failed)
   end
 
+  test "a ready node that ends on its own has stop_timeout, then it is killed" do
+    node, = ready_nodes(stop_timeout: 0.05)
+    @pool.node_leaving(node)
+    assert_equal [:stopping, false], [node.state, node.killed?]
+    @loop.turn(5) until node.killed?
+    assert_equal "stop_timeout", node.reason
+  end
+
+  test "a booting node that ends on its own has its boot_timeout" do
+    start
+    node = @mold.forked.first
+    fork_and_ready(node, ready: false)
+    @pool.node_leaving(node)
+    assert_equal :booting, node.state
+  end
+
   test "kill_all kills all nodes at once, and later their molds" do
     nodes = ready_nodes
     @pool.kill_all("QUIT")

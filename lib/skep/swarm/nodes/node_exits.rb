@@ -8,7 +8,6 @@
 #   exits.record_exit(node, status)    # it has ended so
 #   exits.remove(node, status)         # the same, and nothing is published: it never ran
 #   exits.channel_closed(node)
-#   exits.leaving(node)                # it has said that it ends on its own
 #
 # Two things happen, in this order:
 #
@@ -32,13 +31,12 @@ module Skep
         LATE = 0.05
         private_constant :REPORT_STEP, :REPORT_STEPS, :LATE
 
-        def initialize(pool, config, lifecycle, loop:, events:, grace:)
+        def initialize(pool, config, lifecycle, loop:, events:)
           @pool = pool
           @config = config
           @lifecycle = lifecycle
           @loop = loop
           @events = events
-          @grace = grace
         end
 
         def follow(node)
@@ -94,15 +92,6 @@ module Skep
         def channel_closed(node)
           await_report(node) unless node.mold.live?
           node.watches << @loop.after(@config.kill_timeout) { unreachable(node) } if node.live?
-        end
-
-        # The node has reported that it is stopping. It has stop_timeout, as after a stop.
-        def leaving(node)
-          return unless node.ready?
-
-          node.leaving
-          @grace.give(node)
-          @pool.reconcile(node.slot)
         end
 
         # Ends a process whose node was given up while it was being forked.

@@ -28,7 +28,9 @@ module Skep
         # Seconds before the next spare is forked: its boot would take the processor from the one
         # that has been given a slot, and from the mold that is to report the exit.
         REFILL_DELAY = 0.05
-        private_constant :FORK_RETRY, :REFILL_DELAY
+        # Seconds before stop_timeout at which a node that hasn't ended is asked for its backtraces.
+        BACKTRACE_SECONDS = 1.0
+        private_constant :FORK_RETRY, :REFILL_DELAY, :BACKTRACE_SECONDS
 
         attr_reader :slots # those with work
         attr_reader :spare_slots
@@ -129,7 +131,7 @@ module Skep
         def terminate(node, reason)
           node.reason = reason
           node.retire
-          @grace.give(node)
+          give_grace(node)
           reconcile(node.slot)
           use_budget # it may have been booting
         end
@@ -170,14 +172,14 @@ module Skep
           slots.each { |slot| start_now(slot) if slot.ended_by_quiet? }
         end
 
-        def backtraces = node_table.nodes.each { |node| node.channel.post("backtraces") }
+        def backtraces = ask_for_backtraces(node_table.nodes)
 
         # Asks every node to end; what is left at stop_timeout is killed.
         def stop
           finish_slots
           @stop_barrier = StopBarrier.new(node_table.nodes, @config.tasks)
           node_table.nodes.each { |node| node.stop(all: true) unless node.helper? }
-          @stop_timers = @grace.give_all(node_table) { stop_timed_out }
+          @stop_timers = limit_stop(-> { node_table.nodes.reject(&:helper?) }) { stop_timed_out }
           check_drained
         end
 
@@ -274,6 +276,15 @@ module Skep
           @events.publish(:spare_stepped_in, node, duration: seconds.round(6))
         end
 
+        # A node has begun to end on its own. It has stop_timeout, as after a stop.
+        def node_leaving(node)
+          return unless node.ready?
+
+          node.leaving
+          give_grace(node)
+          reconcile(node.slot)
+        end
+
         def node_finished(node) = @stop_barrier&.finished(node)
 
         # A node's process is a mold from here on.
@@ -338,11 +349,7 @@ module Skep
         end
 
         def build_processes(shared)
-          @grace = GracePeriod.new(@config, loop: @loop) do |node|
-            node.overdue!
-            reconcile(node.slot)
-          end
-          @exits = NodeExits.new(self, @config, @lifecycle, grace: @grace, **shared)
+          @exits = NodeExits.new(self, @config, @lifecycle, **shared)
           @messages = NodeMessages.new(@supervisor, self, @exits, **shared)
           @launcher = Launcher.new(@config, loop: @loop, page: @page, layout: @layout, node_table:,
                                             suspects: crash_attribution,
@@ -439,9 +446,27 @@ module Skep
 
           process.reason = slot.removed_for || slot.replacing
           process.refork && slot.wanted? ? process.refork.become_mold(process) : process.retire
-          @grace.give(process)
+          give_grace(process)
           use_budget # it may have been booting
         end
+
+        # A node that is to end has stop_timeout.
+        def give_grace(node)
+          limit_stop(-> { [node] }) do
+            node.overdue!
+            reconcile(node.slot)
+          end.each { |timer| node.watches << timer }
+        end
+
+        # Calls the block after stop_timeout. Shortly before, it requests the nodes' backtraces, so
+        # that the log shows why they didn't end in time. Returns the timers.
+        def limit_stop(nodes, &)
+          before = [BACKTRACE_SECONDS, @config.stop_timeout / 2].min
+          [@loop.deadline(@config.stop_timeout - before) { ask_for_backtraces(nodes.call) },
+           @loop.deadline(@config.stop_timeout, &)]
+        end
+
+        def ask_for_backtraces(nodes) = nodes.each { |node| node.channel.post("backtraces") }
 
         # until_then: a time, or :budget; nil: until the next fact.
         def wait(slot, until_then)
