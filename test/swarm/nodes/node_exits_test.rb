@@ -105,7 +105,7 @@ class NodeExitsTest < Skep::TestCase
 
     test "what a failed node leaves in its process group has ended when its exit is recorded" do
       reader, writer = IO.pipe
-      pid = Process.spawn("sleep 60 & echo $!; exit 7", pgroup: true, out: writer)
+      pid = Process.spawn("sleep infinity & echo $!; exit 7", pgroup: true, out: writer)
       left = Skep.pidfd(reader.gets)
       node = follow(pid)
       @loop.turn(5) until node.state == :dead
