@@ -103,7 +103,7 @@ module Skep
           OS::ProcessTree::ForkProbe.check
           pid = fork { |control| live(frame, socket, control) }
           socket.close # so that there is a descriptor for the pidfd
-          OS::Pidfd.open(pid)
+          OS::Pidfd.open(pid).tap(&:to_io) # the fallback needs one more
         rescue SystemCallError
           Process.detach(pid) if pid # its channel ends, and so does it
           raise

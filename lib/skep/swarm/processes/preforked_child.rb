@@ -134,8 +134,9 @@ module Skep
         def make
           OS::ProcessTree::ForkProbe.check
           @order, theirs = IPC::Channel.pair
-          @pidfd = OS::Pidfd.open(pid = @fork.call(theirs))
-          @watch = @loop.watch(@pidfd.to_io) { exited }
+          pidfd = OS::Pidfd.open(pid = @fork.call(theirs)).tap(&:to_io)
+          @watch = @loop.watch(pidfd.to_io) { exited }
+          @pidfd = pidfd
           await_answer
         rescue SystemCallError # EAGAIN, ENOMEM, EMFILE
           Process.detach(pid) if pid
