@@ -111,14 +111,6 @@ module Simulation
         end
       end
 
-      # Returns records that must be empty in an idle swarm, by name.
-      def records(supervisor)
-        pool = supervisor.node_pool
-        ready = pool.node_table.nodes.select(&:ready?)
-        { "failed nodes" => hidden(pool.liveness_monitor, :@failed).keys - ready,
-          "diagnoses" => hidden(pool.hung_node_killer, :@diagnoses).keys }
-      end
-
       def command(supervisor, name, *arguments)
         case name
         when :restart, :reload then supervisor.changes.public_send(name, *arguments) { |_why| nil }

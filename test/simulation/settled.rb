@@ -20,7 +20,7 @@ module Simulation
     def lacks(supervisor)
       return "it hasn't booted" unless Adapter.started?(supervisor)
 
-      slots(supervisor) || molds(supervisor) || unknown(supervisor) || records(supervisor) ||
+      slots(supervisor) || molds(supervisor) || unknown(supervisor) ||
         descriptors(supervisor) || timers(supervisor)
     end
 
@@ -84,11 +84,6 @@ module Simulation
     def forgotten?(process)
       node = process.actor
       process.orphan? && node.is_a?(Node) && (node.channel_closed? || !node.awake?)
-    end
-
-    def records(supervisor)
-      name, left = Adapter.records(supervisor).find { |_, some| some.any? }
-      "#{name}: #{left.inspect}" if name
     end
 
     # A pidfd and a channel for each process, signals and commands.

@@ -9,8 +9,11 @@ class LivenessMonitorTest < Skep::TestCase
   TIMEOUT = 0.5
   Node = Struct.new(:page_index, :ready_at, :unhealthy_reports) do
     attr_writer :lost
+    attr_accessor :grace_until
 
     def ready? = true
+    def failing? = @failing ? true : false
+    def failing! = @failing = true
     def lost? = @lost ? true : false
     def event_facts = {}
   end

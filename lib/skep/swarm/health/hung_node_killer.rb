@@ -5,7 +5,7 @@
 #   hung_node_killer = HungNodeKiller.new(config, loop:, scoreboard:, events:)
 #   hung_node_killer.start(node, :hung, status)      # LivenessMonitor found that the node hangs
 #   hung_node_killer.add_backtraces(node, threads)   # the node has sent its backtraces
-#   hung_node_killer.publish(node)                   # it has died: what is known of its hang
+#   hung_node_killer.publish(node)                   # it has died before that
 #
 # | when | what |
 # |---|---|
@@ -36,7 +36,6 @@ module Skep
           @scoreboard = scoreboard
           @liveness = LivenessPolicy.new(timeout: config.liveness_timeout)
           @events = events
-          @diagnoses = {}.compare_by_identity
         end
 
         # failure: :hung, or :repeated or :lasting of UnhealthyReports. status: of the hung thread.
@@ -44,7 +43,7 @@ module Skep
           state = node.pid && OS::ProcessState.of(node.pid)
           node.channel.post("backtraces", { "hung" => true })
           diagnosis = Diagnosis.new(failure, facts(node, failure, status, state))
-          @diagnoses[node] = diagnosis
+          node.diagnosis = diagnosis
           kill_later(node, @config.kill_timeout - overdue_seconds(status))
           return finish(node) if state&.stopped?
 
@@ -53,7 +52,7 @@ module Skep
         end
 
         def add_backtraces(node, threads)
-          diagnosis = @diagnoses[node] or return add_late_backtraces(node, threads)
+          diagnosis = node.diagnosis or return add_late_backtraces(node, threads)
           facts = diagnosis.facts
           facts[:threads] = hung_first(threads, facts[:thread])
           facts[:state] = hung_task(facts)&.fetch(:state) || facts[:state] if facts[:thread]
@@ -62,7 +61,7 @@ module Skep
         end
 
         def publish(node)
-          diagnosis = @diagnoses.delete(node) or return
+          diagnosis, node.diagnosis = node.diagnosis, nil
           failure, facts = diagnosis.failure, diagnosis.facts
           node.slot.last_hang = { pid: node.pid, at: OS.now, reason: reason(failure), **facts }
           @events.publish(EVENTS.fetch(failure), node, level: :error, **facts)
@@ -118,13 +117,13 @@ module Skep
         end
 
         def finish(node)
-          diagnosis = @diagnoses[node] or return
+          diagnosis = node.diagnosis or return
           publish(node)
           node.terminate(reason(diagnosis.failure))
         end
 
         def kill_later(node, seconds)
-          reason = reason(@diagnoses[node].failure)
+          reason = reason(node.diagnosis.failure)
           node.watches << @loop.after(seconds) { node.kill(reason) }
         end
       end

@@ -27,8 +27,6 @@ module Skep
           @events = events
           @on_failure = on_failure
           @liveness = LivenessPolicy.new(timeout: config.liveness_timeout)
-          @grace_until = {}.compare_by_identity # of overdue nodes
-          @failed = {}.compare_by_identity # nodes that are being ended
           @checked_at = OS.now
           check_by(@checked_at + @liveness.timeout)
         end
@@ -73,7 +71,6 @@ module Skep
         def check(due)
           now = OS.now
           check_by(now + @liveness.timeout)
-          forget_ended
           nodes = @node_table.nodes.select { |node| beats?(node) }
           compensate_pause(nodes, now, now - due)
           @checked_at = now
@@ -81,12 +78,7 @@ module Skep
           check_by(now + [*seconds, @liveness.timeout].min.clamp(MIN_INTERVAL..))
         end
 
-        def forget_ended
-          [@grace_until, @failed].each { |nodes| nodes.select! { |node, _| must_beat?(node) } }
-        end
-
-        def must_beat?(node) = node.ready? && !node.lost?
-        def beats?(node) = must_beat?(node) && !@failed.key?(node)
+        def beats?(node) = node.ready? && !node.lost? && !node.failing?
 
         # If this check comes so late that the supervisor was stopped or starved, the nodes may have
         # been, too: extends their deadlines.
@@ -95,7 +87,7 @@ module Skep
 
           statuses = nodes.flat_map { |node| @scoreboard.of(node) }
           @liveness.extend_deadlines(@checked_at, now, statuses)
-          @grace_until.clear
+          nodes.each { |node| node.grace_until = nil }
           @events.publish(:supervisor_late, nil, level: :warn, duration: late.round(3))
         end
 
@@ -115,17 +107,18 @@ module Skep
         def check_heartbeats(node, now, late)
           overdue = @liveness.decide(@scoreboard.of(node), now)
           if overdue.is_a?(Float) # seconds that are left
-            @grace_until.delete(node)
+            node.grace_until = nil
             return overdue
           end
 
-          grace_until = @grace_until[node] ||= now + @liveness.grace(late)
-          grace_until > now ? grace_until - now : fail_node(node, :hung, overdue)
+          node.grace_until ||= now + @liveness.grace(late)
+          left = node.grace_until - now
+          left.positive? ? left : fail_node(node, :hung, overdue)
         end
 
         def fail_node(node, failure, status)
           @on_failure.call(node, failure, status)
-          @failed[node] = true
+          node.failing!
           nil
         end
 

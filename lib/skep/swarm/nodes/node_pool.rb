@@ -300,7 +300,7 @@ module Skep
 
         # A node's process has ended, which isn't recorded yet.
         def lost(node)
-          hung_node_killer.publish(node)
+          hung_node_killer.publish(node) if node.diagnosis
           recovery_times.lost(node, OS.now)
           @stop_barrier&.gone(node)
         end

@@ -52,6 +52,8 @@ module Skep
         attr_accessor :refork # the Rollout::Refork that makes a mold of it in place of a stop
         attr_accessor :end_watch
         attr_accessor :node_memory # from its readiness on
+        attr_accessor :grace_until # until when an overdue node isn't considered hung
+        attr_accessor :diagnosis # of HungNodeKiller, until it is published
 
         def initialize(page_index, slot, mold, now)
           @page_index = page_index
@@ -90,6 +92,10 @@ module Skep
         def lost? = @lost ? true : false
         def lost! = @lost = true
         def refused? = @refused ? true : false
+        # It hangs or is unhealthy, and is being ended for that.
+        def failing? = @failing ? true : false
+        def failing! = @failing = true
+
         def assigned? = @assigned ? true : false
         def boot_seconds = @ready_at && (@ready_at - (@took_slot_at || @asked_at))
 
