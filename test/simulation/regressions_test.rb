@@ -137,6 +137,11 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_operator names.index("mold_died"), :<, names.index("swarm_stopping")
   end
 
+  test "a restart waits for the end of a replacement that rolls a refork back" do
+    simulate([0.711, :warm, 1], [3.213, :die, 0, "ABRT"], [3.22, :command, :restart, 2],
+             options: { "nodes" => 4, "refork_after" => 100 }, seed: 70_507)
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

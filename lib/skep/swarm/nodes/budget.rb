@@ -21,7 +21,9 @@ module Skep
     module Nodes
       class Budget
         SHARE = 20
-        private_constant :SHARE
+        # A refork's node, and the nodes of a mold that is rolled back, have these of their own.
+        ROLLOUTS = %w[restart reload refork].freeze
+        private_constant :SHARE, :ROLLOUTS
 
         attr_accessor :mold
 
@@ -67,7 +69,11 @@ module Skep
 
         private
 
-        def kind(slot) = slot.node.replace_for ? :own_reason : :rollout
+        def kind(slot)
+          own = slot.node.replace_for
+          own && !ROLLOUTS.include?(own) ? :own_reason : :rollout
+        end
+
         def limit(kind) = kind == :rollout ? 1 : [@slots.call.size / SHARE, 1].max
       end
     end
