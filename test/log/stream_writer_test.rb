@@ -86,10 +86,35 @@ class StreamWriterTest < Skep::TestCase
     assert_equal 1, @stream.lost
   end
 
+  test "a line that is lost in its middle ends before the next one" do
+    pid, reader = in_child do |out|
+      Signal.trap("XFSZ", "IGNORE")
+      Tempfile.create do |file|
+        stream = Skep::Log::StreamWriter.new(file)
+        limit_files(15) { 3.times { |number| stream.write("line number #{number}\n") } }
+        2.times { stream.write("#{stream.lost} lost\n", reports: stream.lost) }
+        out.puts(File.read(file.path))
+      end
+    end
+
+    assert_equal "line number 0\nl\n2 lost\n0 lost\n", wait_readable(reader).read
+    Process.wait(pid)
+  end
+
   test "leaves the stream blocking for other processes that share it" do
     @writer.fcntl(Fcntl::F_SETFL, @writer.fcntl(Fcntl::F_GETFL) & ~Fcntl::O_NONBLOCK)
     @stream.write("x\n")
 
     assert_equal 0, @writer.fcntl(Fcntl::F_GETFL) & Fcntl::O_NONBLOCK
+  end
+
+  private
+
+  def limit_files(bytes)
+    most = Process.getrlimit(:FSIZE)
+    Process.setrlimit(:FSIZE, bytes, most.last)
+    yield
+  ensure
+    Process.setrlimit(:FSIZE, *most)
   end
 end

@@ -7,12 +7,13 @@
 #   writer.write("a line\n")
 #
 # A pipe that polls writable takes PIPE_BUF bytes without blocking, pipe(7): lines are written in
-# pieces of that size.
+# pieces of that size. A line whose rest is lost ends before the next one is written.
 module Skep
   module Log
     class StreamWriter < NonblockingWriter
       PIECE = 4096
-      private_constant :PIECE
+      NEWLINE = "\n".ord
+      private_constant :PIECE, :NEWLINE
 
       # A terminal that polls writable may take less than a piece and block: it is opened again,
       # non-blocking for this process alone.
@@ -35,9 +36,11 @@ module Skep
       # Writes a piece; returns false if the stream takes none now.
       def write_some
         return false unless writable?
+        return end_torn_line if @torn
 
         @piece << @pending.shift while @pending.any? && @piece.bytesize < PIECE
         written = @io.syswrite(@piece.byteslice(0, PIECE))
+        @within_line = @piece.getbyte(written - 1) != NEWLINE
         @piece = @piece.byteslice(written..)
         @bytes -= written
         true
@@ -49,10 +52,17 @@ module Skep
         !OS::EventLoop::ReadyNow.again { |seconds| @io.wait_writable(seconds) }.nil?
       end
 
+      def end_torn_line
+        @io.syswrite("\n")
+        @torn = @within_line = false
+        true
+      end
+
       # A line of which a part was written counts, too.
       def discard_pending
         lines = [@piece, *@pending].sum { |text| text.count("\n") }
         @piece.clear
+        @torn = @within_line
         super
         lines
       end
