@@ -281,6 +281,7 @@ module Simulation
     def label = @label ||= Label.new(@spare ? 1 : (@request["task"] ? 0 : 2), @slot || 0)
     def latency = 0.000_1 + (@dice.rand * 0.001)
     def spare? = @state == :spare
+    def spare_at_birth? = @spare ? true : false
     def refused? = @refused ? true : false # it has said that it can't begin
 
     # Returns its name in events.

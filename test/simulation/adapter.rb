@@ -82,6 +82,17 @@ module Simulation
       def nodes(supervisor) = supervisor.node_pool.node_table.nodes
       def molds(supervisor) = supervisor.instance_variable_get(:@mold_pool).molds
       def current_mold(supervisor) = supervisor.node_pool.mold
+      def generation(supervisor) = supervisor.node_pool.generation
+
+      # Returns true if the process of this pid was asked to end.
+      def ends?(supervisor, pid)
+        nodes(supervisor).any? { |node| node.pid == pid && node.state == :stopping }
+      end
+
+      # Returns how many nodes boot.
+      def booting(supervisor)
+        nodes(supervisor).count { |node| node.state == :booting && !node.helper? }
+      end
 
       # Returns :booting, :ready, :quiet, :spare, :stopping, :waiting or :dead.
       def status(slot) = slot.status

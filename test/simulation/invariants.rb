@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "simulation/adapter"
+require "simulation/decision_invariants"
 require "simulation/restart_invariants"
 require "simulation/settled"
 
@@ -19,6 +20,7 @@ module Simulation
       @world = world
       @kernel = world.kernel
       @restarts = RestartInvariants.new(world)
+      @decisions = DecisionInvariants.new(world)
       @settled = Settled.new(world)
       @replacing = {} # the reasons, by slot
     end
@@ -28,6 +30,7 @@ module Simulation
 
     # A signal is about to be sent to the supervisor. Two at the same time count as one.
     def signalled(name)
+      @decisions.signalled(name)
       return unless %w[TERM INT QUIT].include?(name)
 
       again = @stop_at && @kernel.now - @stop_at >= SAME_SECONDS && anything_left?
@@ -40,9 +43,11 @@ module Simulation
     def end_waits = @restarts.end_waits
     def clear_deaths = @restarts.clear_deaths
     def forked(node) = @restarts.forked(node)
+    def planted(kind) = @decisions.planted(kind)
 
     def recorded(name, facts)
       @restarts.recorded(name, facts)
+      @decisions.recorded(name, facts)
       case name
       when "swarm_stopping" then @stopping_at ||= @kernel.now
       when "swarm_forced" then @reported_forced = true
@@ -65,11 +70,14 @@ module Simulation
 
       check_pairs
       check_undone
+      @decisions.each_turn
     end
 
     # Returns true if all has settled, or violates an invariant if that takes too long.
     def settled?
-      why = @settled.lacks(@world.supervisor) or return true
+      why = @settled.lacks(@world.supervisor)
+      @decisions.at_rest unless why
+      return true unless why
       return false unless @kernel.now - @calm_at > SETTLE + allowance
 
       @kernel.violate("not settled after #{SETTLE} s: #{why}")
@@ -87,6 +95,7 @@ module Simulation
       check_force
       check_code(@world.code)
       check_thrown
+      @decisions.after_the_end
     end
 
     private
@@ -254,7 +263,7 @@ module Simulation
     end
 
     # Returns true if a node was ready, and no storm of errors ended the swarm.
-    def should_run? = @ever_ready && @kernel.pause_seconds.zero? && @world.thrown <= 10
+    def should_run? = @ever_ready && @kernel.pause_seconds.zero? && !@decisions.storm?
 
     # Nodes of a stuck mold may exit just before stop_timeout, or be killed then.
     def forced?

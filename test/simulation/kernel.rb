@@ -252,7 +252,7 @@ module Simulation
   # A process of the simulated kernel. Its actor defines its behaviour, with the methods
   # `signal(name)`, `child_ended(process)` and `resumed`.
   class KernelProcess
-    attr_reader :pid, :status, :children, :descriptors, :signals, :died_at
+    attr_reader :pid, :status, :children, :descriptors, :signals, :began_at, :died_at
     attr_accessor :parent, :actor, :pages, :dies_after, :announced, :reported
 
     def initialize(kernel, pid, parent)

@@ -124,7 +124,98 @@ module Simulation
       "a reload that fails keeps its mold" =>
         [patch("rollout/rolling_update", "retire(@mold) if @mold&.live?", "")],
       "a dead mold's last messages are lost" =>
-        [patch("molds/mold_pool", "mold.channel.drain", "")]
+        [patch("molds/mold_pool", "mold.channel.drain", "")],
+
+      # SlotPolicy's tables.
+      "an empty slot that wants no process gets one" =>
+        [patch("nodes/slot_policy", "empty:       { none: :wait,", "empty: { none: :launch,")],
+      "an empty slot gets no process" =>
+        [patch("nodes/slot_policy", "none: :wait, one: :launch, new: :launch }",
+               "none: :wait, one: :wait, new: :launch }")],
+      "a process that is wanted is stopped" =>
+        [patch("nodes/slot_policy", "{ none: :stop, one: :wait, new: :launch_successor },",
+               "{ none: :stop, one: :stop, new: :launch_successor },")],
+      "an old process gets no successor" =>
+        [patch("nodes/slot_policy", "{ none: :stop, one: :wait, new: :launch_successor },",
+               "{ none: :stop, one: :wait, new: :wait },")],
+      "an old process is stopped instead of followed" =>
+        [patch("nodes/slot_policy", "{ none: :stop, one: :wait, new: :launch_successor },",
+               "{ none: :stop, one: :wait, new: :stop },")],
+      "a successor is launched for a process that ends and has none to make way for" =>
+        [patch("nodes/slot_policy", "ending:      { none: :wait, one: :wait, new: :wait }",
+               "ending: { none: :wait, one: :launch_successor, new: :launch_successor }")],
+      "a process is stopped while its successor boots" =>
+        [patch("nodes/slot_policy", "in_use:      { booting: :wait,", "in_use: { booting: :stop,")],
+      "a process is stopped while its successor ends" =>
+        [patch("nodes/slot_policy", "ready: :stop, ending: :wait,",
+"ready: :stop, ending: :stop,")],
+      "a rejected successor stays" =>
+        [patch("nodes/slot_policy", "ready: :stop, ending: :wait, rejected: :kill }",
+               "ready: :stop, ending: :wait, rejected: :wait }")],
+      "a successor is taken for ready while it boots" =>
+        [patch("nodes/slot_policy", "process.ready? && !process.stepping_in? ? :ready : :booting",
+               ":ready")],
+      "a reason of a process's own is no reason" =>
+        [patch("nodes/slot_policy", "slot.reason_to_replace ? :new : :one",
+               "slot.outdated? ? :new : :one")],
+      "only the reason of a process's own is one" =>
+        [patch("nodes/slot_policy", "slot.reason_to_replace ? :new : :one",
+               "slot.node&.replace_for ? :new : :one")],
+
+      # Budget.
+      "one node too many boots" =>
+        [patch("nodes/budget", "@booting.size < @config.boot_concurrency",
+               "@booting.size <= @config.boot_concurrency")],
+      "a boot doesn't give its room back" =>
+        [patch("nodes/budget",
+               "@booting.select! { |node| node.state == :booting && @node_table.include?(node) }",
+               "")],
+      "a rollout replaces one slot too many" =>
+        [patch("nodes/budget", "kind == :rollout ? 1 :", "kind == :rollout ? 2 :")],
+      "one slot too many is replaced for a reason of its own" =>
+        [patch("nodes/budget", "[@slots.call.size / SHARE, 1].max", "2")],
+      "a successor needs no room to boot" =>
+        [patch("nodes/slot_policy", "allowed = budget.boot?(slot) && (situation",
+               "allowed = budget.open? && budget.mold_for(slot)&.ready? && (situation")],
+
+      # Generations.
+      "a rollout has no generation of its own" =>
+        [patch("nodes/node_pool", "@last_generation += 1", "@last_generation")],
+      "a canary that fails keeps the new generation" =>
+        [patch("rollout/rolling_update", "@canary&.renew(@generation_before, @reason)", "nil")],
+      "a canary is forked from the old mold" =>
+        [patch("nodes/budget", "slot.trial_mold || mold", "mold")],
+      "a canary counts as ready before it is" =>
+        [patch("rollout/rolling_update", "slot.node.ready? && !slot.replacing", "true")],
+      "a rollout ends before all nodes are new" =>
+        [patch("rollout/rolling_update", "finish if @left.empty?", "finish if @left.size < 2")],
+      "a rollout doesn't end" =>
+        [patch("rollout/rolling_update", "finish if @left.empty?", "nil")],
+      "a second HUP is refused" =>
+        [patch("rollout/change_coordinator",
+               '@under_way == "refork" || (@under_way == "reload" && name == "reload")',
+               '@under_way == "refork"')],
+      "a second HUP is forgotten" =>
+        [patch("rollout/change_coordinator", "@supervisor.loop.after(0) { start_next }", "nil")],
+
+      # ErrorGuard.
+      "an error of a callback escapes" =>
+        [patch("runtime/error_guard", "raise unless @keep_running || harmless",
+               "raise unless harmless")],
+      "an error isn't counted" =>
+        [patch("runtime/error_guard", "@count += 1", "nil")],
+      "an error isn't published" =>
+        [patch("runtime/error_guard",
+               "publishing { publish_event(error, action, subject) }", "")],
+      "many errors are never too many" =>
+        [patch("runtime/error_guard", "!harmless && more_than_limit?(@own)", "false")],
+      "errors of observers end the swarm" =>
+        [patch("runtime/error_guard", "!harmless && more_than_limit?(@own)",
+               "more_than_limit?(@own)")],
+      "each error of a storm is published" =>
+        [patch("runtime/error_guard", "return false if more_than_limit?(@all)", "")],
+      "too many errors don't end the swarm" =>
+        [patch("supervisor", "{ end_after_errors } if too_many", "{ nil } if too_many")]
     }.freeze
 
     class << self

@@ -151,6 +151,7 @@ module Simulation
 
       window[-1] -= 1
       @thrown += 1
+      @invariants.planted(Adapter.kind(action))
       yield if window.first == :errors
       raise Thrown
     end
@@ -191,6 +192,9 @@ module Simulation
       @log << [@kernel.now, name, facts]
       @invariants.recorded(name, facts)
     end
+
+    # Returns how many spares have been given slots: they boot there beside the others.
+    def spares_used = @nodes.each_key.count { |node| node.spare_at_birth? && node.slot }
 
     # Returns true once the faults are over.
     def calm? = @calm
