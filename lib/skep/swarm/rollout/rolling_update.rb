@@ -132,7 +132,7 @@ module Skep
         def look_at_canary
           slot = @canary or return choose_canary
           return try_again unless slot.wanted?
-          return roll_back(stillborn(slot.failure || ended(slot))) if failed?(slot)
+          return roll_back(stillborn(slot.failure || end_of(slot))) if failed?(slot)
           return unless proved?(slot)
 
           change(:canary_ready)
@@ -205,7 +205,7 @@ module Skep
           ["the first node of the new mold could not begin", why].compact.join(": ")
         end
 
-        def ended(slot)
+        def end_of(slot)
           return unless slot.last_exit
 
           reason = " (#{slot.last_reason})" if slot.last_reason
@@ -238,7 +238,7 @@ module Skep
           slot = @awaited
           return finish if slot.retired? || proved?(slot)
 
-          give_up("#{names([slot])} could not start", slot.failure || ended(slot)) if failed?(slot)
+          give_up("#{names([slot])} could not start", slot.failure || end_of(slot)) if failed?(slot)
         end
 
         # Returns true if the slot is removed, if its next process will be new, or if its present
