@@ -97,6 +97,13 @@ class NodeExitsTest < Skep::TestCase
       assert_equal ["KILL", %i[exited empty]], [@events[0].facts["signal"], @calls.last]
     end
 
+    test "a node that is killed by a real-time signal is recorded with its number" do
+      node = follow(process)
+      node.pidfd.signal(40)
+      @loop.turn(5) until node.state == :dead
+      assert_equal "40", @events[0].facts["signal"]
+    end
+
     test "a node that ends with an exit status is recorded at once, with that" do
       node = follow(Process.spawn("exit 7"))
       @loop.turn(5) until node.state == :dead

@@ -12,8 +12,10 @@ module Skep
         # A Process::Status, or Pidfd::UnknownStatus if the kernel couldn't tell.
         def self.of(status) = numbered(status.exitstatus, status.termsig)
 
-        # The signal by its number.
-        def self.numbered(exitstatus, signal) = new(exitstatus, signal && Signal.signame(signal))
+        # The signal by its number. Ruby has no names for real-time signals.
+        def self.numbered(exitstatus, signal)
+          new(exitstatus, signal && (Signal.signame(signal) || signal.to_s))
+        end
 
         def self.from(plain)
           new(plain["exit_status"], plain["signal"])
