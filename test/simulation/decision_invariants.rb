@@ -136,7 +136,7 @@ module Simulation
 
     # A process that can't be killed doesn't hold its slot for long.
     def check_unkillable
-      return if Adapter.stopping?(supervisor) || @kernel.pause_seconds.positive?
+      return if @kernel.pause_seconds.positive?
 
       limit = (2 * options["kill_timeout"]) + SOON
       Adapter.nodes(supervisor).each do |node|
