@@ -21,7 +21,7 @@ Scenario.play do
   swarm = run_swarm(<<~RUBY, skep: public_skep, before: <<~BEFORE)
     Skep.swarm "left", nodes: 1 do |swarm|
       swarm.work do |node|
-        pid = Process.spawn("#{program}", pgroup: true)
+        pid = Process.spawn("#{program}", pgroup: true, out: File::NULL, err: File::NULL)
         node.event(:spawned, its: pid)
         node.ready!
         node.wait until node.stopping?
