@@ -34,7 +34,7 @@ Scenario.play do
 
   once = run_swarm(<<~'RUBY')
     Skep.swarm "once", nodes: 2, boot_concurrency: 1, restart: :never do |swarm|
-      swarm.on_boot { |node| Process.kill(:STOP, Process.ppid) if node.id.zero? }
+      swarm.on_boot { |node| sleep(0.5) && Process.kill(:STOP, Process.ppid) if node.id.zero? }
       swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
