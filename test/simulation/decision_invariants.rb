@@ -8,11 +8,13 @@ require "simulation/adapter"
 module Simulation
   class DecisionInvariants
     ROLLOUTS = %w[restart reload refork].freeze # reasons to replace all nodes, one after the other
+    ROLLOUT = /\A(#{ROLLOUTS.join("|")})_(started|finished|failed|refused)\z/ # events
     ONE_IN = 20 # slots that are replaced at a time for reasons of their own
     ERRORS = 10 # within a minute: with more the swarm ends
     MINUTE = 60.0
     SOON = 0.5 # seconds
-    private_constant :ROLLOUTS, :ONE_IN, :ERRORS, :MINUTE, :SOON
+    RELEASE = 1.0 # seconds that a mold has to end
+    private_constant :ROLLOUTS, :ROLLOUT, :ONE_IN, :ERRORS, :MINUTE, :SOON, :RELEASE
 
     def initialize(world)
       @world = world
@@ -49,7 +51,7 @@ module Simulation
       when "node_ready" then ready(facts[:node])
       when "spare_ready" then ready(facts[:node])
       when "node_died", "node_exited" then exited(facts)
-      when /\A(restart|reload|refork)_(started|finished|failed|refused)\z/ then rollout($1, $2)
+      when ROLLOUT then rollout($1, $2, facts)
       when "supervisor_error" then reported
       when "mold_ready" then @ready_at ||= @kernel.now
       when "swarm_forced" then @forced = true
@@ -63,6 +65,7 @@ module Simulation
       check_mold
       check_unkillable
       check_storm
+      check_release
     end
 
     # All has settled, without a fault.
@@ -122,7 +125,7 @@ module Simulation
 
     def failed(id)
       @replacing.delete(id)
-      @kept[id] = true
+      @kept[id] = @any_kept = true
     end
 
     # Only its successor makes a process go.
@@ -148,21 +151,41 @@ module Simulation
       end
     end
 
+    # Once all nodes have ended, molds don't hold the end up for long.
+    def check_release
+      drained = Adapter.stopping?(supervisor) && Adapter.nodes(supervisor).none?
+      return @drained_at = nil if !drained || @kernel.pause_seconds.positive?
+
+      @drained_at ||= @kernel.now
+      return unless @kernel.now - @drained_at > RELEASE + SOON && @world.thrown.zero?
+
+      @kernel.violate("a mold that was released is still there")
+    end
+
     # Rollouts.
 
-    def rollout(name, step)
+    def rollout(name, step, facts)
       case step
       when "started" then begin_rollout(name)
       when "finished" then finish_rollout(name)
-      when "failed" then @began.delete(name)
+      when "failed" then fail_rollout(name, facts[:error].to_s)
       when "refused" then refused(name)
       end
     end
 
     def begin_rollout(name)
       @began[name] = @kernel.now
+      @any_kept = false
       @generation = Adapter.generation(supervisor)
       @reload_asked = nil if name == "reload"
+    end
+
+    # A slot keeps its process only after a replacement that has failed.
+    def fail_rollout(name, error)
+      @began.delete(name)
+      return unless error.include?("could not be replaced") && !@any_kept
+
+      @kernel.violate("a #{name} fails, and no replacement has")
     end
 
     # A reload that comes during a reload follows it.

@@ -56,8 +56,6 @@ module Simulation
         [patch("nodes/node_pool",
                "end_replacement(slot, succeeded: false) unless left == :promoted && slot.wanted?",
                "nil")],
-      "a slot whose replacement has failed doesn't settle for its process" =>
-        [patch("nodes/node_pool", "slot.settle unless succeeded", "nil")],
       "a slot is replaced without a limit at a time" =>
         [patch("nodes/budget", "@replacing.count { |_, one| one == kind } < limit(kind)", "true")],
       "a slot doesn't wait for the end of its backoff" =>
@@ -88,8 +86,8 @@ module Simulation
       "a mold that dies isn't started again" =>
         [patch("molds/mold_pool", "restart unless mold.candidate? || retired", "nil")],
       "a node that never boots isn't killed" =>
-        [patch("nodes/launcher", 'node.pidfd ? node.kill("boot_timeout") : node.mold.kill',
-               "node.mold.kill unless node.pidfd")],
+        [patch("nodes/launcher", 'node.pidfd ? node.kill("boot_timeout") : node.mold.kill("hung")',
+               'node.mold.kill("hung") unless node.pidfd')],
       "liveness is checked once only" =>
         [patch("health/liveness_monitor", "check_by(now + @liveness.timeout)\n", "\n"),
          patch("health/liveness_monitor", "check_by(now + [*seconds, @liveness.timeout]",
@@ -209,9 +207,6 @@ module Simulation
                "publishing { publish_event(error, action, subject) }", "")],
       "many errors are never too many" =>
         [patch("runtime/error_guard", "!harmless && more_than_limit?(@own)", "false")],
-      "errors of observers end the swarm" =>
-        [patch("runtime/error_guard", "!harmless && more_than_limit?(@own)",
-               "more_than_limit?(@own)")],
       "each error of a storm is published" =>
         [patch("runtime/error_guard", "return false if more_than_limit?(@all)", "")],
       "too many errors don't end the swarm" =>
