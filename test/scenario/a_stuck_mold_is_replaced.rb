@@ -32,14 +32,19 @@ Scenario.play do
   end
   await_exit([*swarm.nodes, second])
 
-  once = run_swarm(<<~'RUBY')
+  gate = File.join(directory, "gate").tap { |path| File.mkfifo(path) }
+  once = run_swarm(<<~RUBY)
     Skep.swarm "once", nodes: 2, boot_concurrency: 1, restart: :never do |swarm|
-      swarm.on_boot { |node| sleep(0.5) && Process.kill(:STOP, Process.ppid) if node.id.zero? }
+      swarm.on_boot { |node| File.read("#{gate}") if node.id.zero? }
       swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
+  once.await("node_forked")
+  mold = once.await("mold_ready")["pid"]
+  once.kill(mold, :STOP)
+  File.write(gate, "open") # its end is the end of the file
   once.await("node_ready")
-  once.kill(once.await("mold_ready")["pid"])
+  once.kill(mold)
   must("start the node that was never forked") { once.await("node_ready")["node"] == 1 }
   must("stop with 0; #{once.account}") { once.stop.exitstatus.zero? }
 
