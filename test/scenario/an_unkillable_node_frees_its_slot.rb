@@ -86,7 +86,7 @@ Scenario.play do
   leading = hold(program, victim, "leader")
   swarm.kill(victim)
   died = swarm.await(GONE) { |event| event["pid"] == victim }
-  must("replace it, with an unknown status: #{died}") { died["signal"].nil? }
+  must("replace it, with the signal that the kernel shows: #{died}") { died["signal"] == "KILL" }
   swarm.await("node_ready") { |event| event["node"] == 3 }
   swarm.follow("it is a zombie, like the held node") { zombies_of([mold]).size == 2 }
   leading.close
