@@ -106,7 +106,7 @@ module Simulation
       # Returns true during a restart, a reload, a replacement or a boot.
       def changing?(supervisor)
         pool = supervisor.node_pool
-        hidden(supervisor.changes, :@under_way) || pool.budget.replacing? ||
+        hidden(supervisor.changes, :@under_way) || hidden(pool.budget, :@replacing).any? ||
           hidden(pool, :@waiting).any?
       end
 

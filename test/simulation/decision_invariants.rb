@@ -9,7 +9,7 @@ module Simulation
   class DecisionInvariants
     ROLLOUTS = %w[restart reload refork].freeze # reasons to replace all nodes, one after the other
     ROLLOUT = /\A(#{ROLLOUTS.join("|")})_(started|finished|failed|refused)\z/ # events
-    ONE_IN = 20 # slots that are replaced at a time for reasons of their own
+    ONE_IN = 20 # of so many slots one is replaced at a time for memory or lifetime
     ERRORS = 10 # within a minute: with more the swarm ends
     MINUTE = 60.0
     SOON = 0.5 # seconds

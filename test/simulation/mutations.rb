@@ -150,13 +150,13 @@ module Simulation
       "a rejected successor stays" =>
         [patch("nodes/slot_policy", "ready: :stop, ending: :wait, rejected: :kill }",
                "ready: :stop, ending: :wait, rejected: :wait }")],
-      "a successor is taken for ready while it boots" =>
+      "a successor counts as ready while it boots" =>
         [patch("nodes/slot_policy", "process.ready? && !process.stepping_in? ? :ready : :booting",
                ":ready")],
-      "a reason of a process's own is no reason" =>
+      "a process's own reason doesn't count" =>
         [patch("nodes/slot_policy", "slot.reason_to_replace ? :new : :one",
                "slot.outdated? ? :new : :one")],
-      "only the reason of a process's own is one" =>
+      "only a process's own reason counts" =>
         [patch("nodes/slot_policy", "slot.reason_to_replace ? :new : :one",
                "slot.node&.replace_for ? :new : :one")],
 

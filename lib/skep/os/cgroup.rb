@@ -110,7 +110,7 @@ module Skep
         end
 
         # Returns the directories of the process' group and of its ancestors in that version's
-        # hierarchy, as far as it is mounted; [] if there is no such group.
+        # hierarchy, up to where it is mounted; none if there is no such group.
         def directories(version, pid, controller, proc)
           group = group(version, controller, OS.machine.read("#{proc}/#{pid}/cgroup"))
           mounts = File.foreach("#{proc}/self/mountinfo").lazy.map { |line| Mount.of(line) }

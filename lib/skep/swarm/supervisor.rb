@@ -30,7 +30,7 @@ module Skep
 
       # overrides: options of the command line, which take precedence over the environment's and
       # those over the file's.
-      # signal_handler, orphan_reaper: their classes.
+      # signal_handler, orphan_reaper: classes; a simulation gives its own.
       def initialize(launcher, overrides: {}, observers: [], signal_handler: SignalHandler,
                      orphan_reaper: OrphanReaper)
         @signal_handler = signal_handler.new(self)
@@ -267,11 +267,10 @@ module Skep
         @untold << event
         return tell_observers if loop.nil? || event.name == :supervisor_error
 
-        @telling ||= loop.after(0) { tell_observers }
+        @telling = loop.after(0) { tell_observers } unless @telling&.pending?
       end
 
       def tell_observers
-        @telling = nil
         while (event = @untold.shift)
           each_observer { |one| one.event(event.name.to_s, event.level, event.facts) }
         end

@@ -17,7 +17,7 @@
 # | the supervisor ended it: it hung | if other work was done (`evidence?`) |
 # | the supervisor ended it for another reason: a restart, a scale, a stop, its own report | no |
 #
-# An exit while the swarm stops is no crash.
+# An exit while the swarm stops doesn't count as a crash.
 module Skep
   class Swarm
     module Health

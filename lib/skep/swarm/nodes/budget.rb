@@ -21,7 +21,8 @@ module Skep
     module Nodes
       class Budget
         SHARE = 20
-        # A refork's node, and the nodes of a mold that is rolled back, have these of their own.
+        # The reasons of a rollout. It gives them to a process (NodeProcess#replace_for) where the
+        # slot's generation doesn't tell: to a refork's first node, and to nodes in a roll back.
         ROLLOUTS = %w[restart reload refork].freeze
         private_constant :SHARE, :ROLLOUTS
 
@@ -65,7 +66,6 @@ module Skep
 
         def replacing(slot) = @replacing[slot] = kind(slot)
         def replaced(slot) = @replacing.delete(slot)
-        def replacing? = @replacing.any?
 
         private
 

@@ -18,8 +18,8 @@
 #    slot.
 #
 # A mold reaps and reports exits at once. One that doesn't within two seconds is stuck, and killed.
-# Where there are no pidfds (the fallbacks), the end of a node's channel is its end, the status
-# unknown.
+# Where there are no pidfds (the fallbacks), a node has ended when its channel has, and its exit
+# status is unknown.
 module Skep
   class Swarm
     module Nodes
@@ -42,7 +42,7 @@ module Skep
         def follow(node)
           watch = @loop.watch(node.pidfd.to_io) do
             watch.cancel
-            lost(node)
+            ended(node)
           end
           node.end_watch = watch
         end
@@ -50,7 +50,7 @@ module Skep
         # A node whose fork the mold hadn't reported counts as exited: the end of its channel ends
         # it, and what it has said isn't heard.
         def adopt(node)
-          return lose(node) unless node.pidfd
+          return assume_exit(node) unless node.pidfd
           return await_report(node) unless node.pidfd.watchable? || node.channel.open?
           return unless node.pidfd.watchable?
 
@@ -59,12 +59,12 @@ module Skep
         end
 
         def record_exit(node, status)
-          lose_once(node)
+          lose(node)
           return unless node.live? # it had said that it is a mold now
 
           node.killed_by = IPC::ExitStatus::OOM if oom?(node, status)
           left = remove(node, status)
-          report_exit(node, status) if node.pid
+          publish_exit(node, status) if node.pid
           @pool.exited(node, left)
         end
 
@@ -105,14 +105,14 @@ module Skep
 
         private
 
-        def lose(node)
+        def assume_exit(node)
           node.channel.close
           record_exit(node, IPC::ExitStatus.new)
         end
 
         # Its slot needn't wait for its mold, which may be busy or stopped.
-        def lost(node)
-          lose_once(node)
+        def ended(node)
+          lose(node)
           return unless node.live?
 
           failure = node.pidfd.failure
@@ -131,17 +131,12 @@ module Skep
         end
 
         # Its last messages come before its exit.
-        def lose_once(node)
+        def lose(node)
           return if node.lost?
 
           node.lost!
           node.channel.drain
           @pool.lost(node)
-        end
-
-        def report_exit(node, status)
-          publish_exit(node, status)
-          @pool.exit_published(node)
         end
 
         def publish_exit(node, status)
@@ -151,6 +146,7 @@ module Skep
           @events.publish(status.clean? ? :node_exited : :node_died, node,
                           level: status.clean? ? :info : :warn, **status.to_plain, reason:,
                           phase: node.kind_of_death, in_flight: in_flight.any? ? in_flight : nil)
+          @pool.exit_published(node)
         end
 
         # The node runs on and can't be reached: it has closed all its descriptors, or executed

@@ -154,7 +154,7 @@ advice: "remove that")
 
         def identity_of(stat) = [stat.dev, stat.ino]
 
-        # For people, and for whoever is refused.
+        # For operators, and for the message of a swarm that is refused the name.
         def write
           @file.truncate(0)
           @file.pwrite(Process.pid.to_s, 0)
