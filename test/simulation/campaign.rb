@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "etc"
+require "timeout"
 require "simulation/world"
 
 # Runs many seeds, in a process for each processor, and returns those that break an invariant.
@@ -11,7 +12,8 @@ require "simulation/world"
 module Simulation
   class Campaign
     MOST = 40 # failing seeds of a worker, after which it stops
-    private_constant :MOST
+    LIMIT = 60 # real seconds for a seed, which takes some thousandths of one
+    private_constant :MOST, :LIMIT
 
     attr_reader :seconds
 
@@ -36,7 +38,9 @@ module Simulation
 
     # Returns the broken invariant as one sentence, or nil.
     def self.verdict(schedule)
-      World.new(schedule).run.violations.map(&:last).first
+      Timeout.timeout(LIMIT) { World.new(schedule).run.violations.map(&:last).first }
+    rescue Timeout::Error
+      "a turn has no end"
     end
 
     private

@@ -142,11 +142,27 @@ class SimulationRegressionsTest < Skep::TestCase
              options: { "nodes" => 4, "refork_after" => 100 }, seed: 70_507)
   end
 
+  test "a reload tries its code in no slot that wants no node any more" do
+    simulate([0.74, :grow, 1, 20], [1.015, :unhealthy, 1, 1], [1.085, :warm, 1],
+             [1.434, :hang, 0], [1.453, :signal, "HUP"], [2.24, :command, :scale, 3],
+             [2.269, :ignore_stop, 2], seconds: 3.979,
+             options: { "spares" => 2, "boot_timeout" => 1.0, "liveness_timeout" => 1.0,
+                        "stop_timeout" => 2.0, "kill_timeout" => 0.3, "restart" => "never",
+                        "max_restarts" => 1, "memory_limit" => "64M" }, seed: 24_054)
+  end
+
+  test "a restart waits for another's slot, also in one that is being replaced for its memory" do
+    simulate([0.737, :grow, 1, 200], [1.008, :signal, "USR2"],
+             options: { "nodes" => 2, "boot_timeout" => 1.0, "liveness_timeout" => 2.0,
+                        "kill_timeout" => 0.3, "max_restarts" => 2, "restart_window" => 3.0,
+                        "memory_limit" => "64M" }, seed: 33_668)
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)
     schedule = Simulation::Schedule.new(seed, { **OPTIONS, **options }, events, seconds)
-    world = Simulation::World.new(schedule).run
+    world = Timeout.timeout(60) { Simulation::World.new(schedule).run }
     assert_empty world.violations
     world
   end

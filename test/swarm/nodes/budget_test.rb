@@ -62,6 +62,9 @@ class BudgetTest < Skep::TestCase
     assert @budget.surge?(@slots[1])
     @budget.replacing(@slots[1])
     assert @budget.surge?(@slots[1]), "it has two processes"
+    @slots[1].node.replace_for = nil
+    refute @budget.surge?(@slots[1]), "a rollout replaces another slot"
+    @slots[1].node.replace_for = "max_lifetime"
     third = Slot.new(Node.new(:ready, "max_lifetime"))
     refute @budget.surge?(third)
     @slots *= 20

@@ -54,10 +54,8 @@ module Skep
         end
 
         def surge?(slot)
-          return true if @replacing.key?(slot)
-
           kind = kind(slot)
-          @replacing.count { |_, one| one == kind } < limit(kind)
+          @replacing.count { |other, one| one == kind && !other.equal?(slot) } < limit(kind)
         end
 
         def booting(node)

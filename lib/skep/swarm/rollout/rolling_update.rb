@@ -118,9 +118,8 @@ module Skep
         # The least busy node makes way for a node of the new mold. If no node works, one of the
         # slots that wait gets it. Without any of these there is nothing to try the mold with.
         def choose_canary
-          slots = @node_pool.slots
-          slot = slots.select(&:live?).min_by { |one| @node_pool.load(one) } ||
-                 slots.find(&:waiting?)
+          slots = @node_pool.slots.select(&:wanted?)
+          slot = slots.select(&:live?).min_by { |one| @node_pool.load(one) } || slots.first
           return adopt unless slot
 
           @canary = slot
