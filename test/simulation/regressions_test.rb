@@ -158,6 +158,13 @@ class SimulationRegressionsTest < Skep::TestCase
                         "memory_limit" => "64M" }, seed: 33_668)
   end
 
+  test "a helper that ends with the mold at the limit of a stop is reaped" do
+    simulate([0.975, :errors, 0.22, "timer", 1], [0.98, :die, 0, "ABRT"], [1.307, :end, :term],
+             [1.793, :pause, 9.829, true],
+             options: { "nodes" => 2, "helper" => true, "liveness_timeout" => 1.0,
+                        "restart_window" => 3.0 }, seed: 28_017)
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

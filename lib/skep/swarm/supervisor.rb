@@ -382,8 +382,9 @@ module Skep
         end
       end
 
-      # The swarm's own processes. OrphanReaper deals with all others.
-      def processes = [*@node_pool&.node_table&.nodes, *@mold_pool.molds]
+      # The swarm's own processes. OrphanReaper deals with all others. Once the molds are reaped,
+      # their nodes are children of this process.
+      def processes = [*@mold_pool.molds, *@node_pool&.node_table&.nodes]
 
       # nil: of one that is about to be forked.
       def pids = processes.map(&:pid)
