@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+# Reads what the threads of a node have written.
+#
+#   reader.of(node)          # => [ThreadStatus, …]: the process, and each thread at work
+#   reader.unhealthy_since(node)   # => of an `unhealthy!` without progress since; or nil
+#   reader.in_flight(node, 2)  # => ["orders/0/17-42 at 25", …], thread 2's first
+#   reader.items_in_flight(node)   # => [["orders/0/17-42", 25], …]
+#   reader.in_flight_since(node); reader.done_at(node)
+#   reader.memory_sample(node)   # => time and result of its last measurement, or nil
+module Skep
+  class Swarm
+    module IPC
+      module Scoreboard
+        class Reader
+          def initialize(page, layout)
+            @page = page
+            @layout = layout
+          end
+
+          # A worker thread with nothing in flight is left out: it owes no progress.
+          def of(node)
+            own, *others = *@layout.all(node.page_index)
+            at_work = others.filter_map do |cell|
+              since = seconds(cell, Layout::IN_FLIGHT_SINCE)
+              status(cell, cell - own, since) if since.positive?
+            end
+            [status(own, 0, node.ready_at || 0.0), *at_work]
+          end
+
+          # How many messages or items its threads have done.
+          def done(node)
+            @layout.all(node.page_index).sum { |cell| @page.get(cell, Layout::DONE) }
+          end
+
+          # When one of its threads has done something last; 0.0: none has.
+          def done_at(node)
+            @layout.all(node.page_index).map { |cell| seconds(cell, Layout::DONE_AT) }.max
+          end
+
+          # Since when the first of the items in flight is; nil: nothing is.
+          def in_flight_since(node) = earliest(node, Layout::IN_FLIGHT_SINCE)
+
+          # Since when one of its threads is unhealthy, without progress; nil: none is.
+          def unhealthy_since(node) = earliest(node, Layout::UNHEALTHY_SINCE)
+
+          def in_flight(node, thread = 0)
+            items_in_flight(node, thread).map { |item| CrashSuspects.name(*item) }
+          end
+
+          # Returns each item's name, and the part of it that was given out last, if it is known.
+          def items_in_flight(node, thread = 0)
+            own = @layout.of(node.page_index)
+            all = [own + thread, *@layout.all(node.page_index)].uniq
+            all.filter_map do |cell|
+              text = @page.read(cell).to_s.scrub
+              [text, current_item(cell)] unless text.empty?
+            end
+          end
+
+          def memory_sample(node) = MemorySample.find(@page, @layout.memory(node.page_index))
+
+          private
+
+          def status(cell, thread, since)
+            at = [seconds(cell, OS::SharedPage::BEAT), since].max
+            ThreadStatus.new(cell, thread, at, seconds(cell, Layout::BUSY_UNTIL))
+          end
+
+          def earliest(node, word)
+            times = @layout.all(node.page_index).map { |cell| seconds(cell, word) }
+            times.select(&:positive?).min
+          end
+
+          def current_item(cell)
+            part = @page.get(cell, Layout::CURRENT_ITEM)
+            part.zero? ? nil : part - 1
+          end
+
+          def seconds(cell, word) = @page.get(cell, word) / 1e9
+        end
+      end
+    end
+  end
+end
