@@ -22,6 +22,7 @@ module Simulation
       @to_go = {} # by slot: the pid of the node to replace
       @stopped = {} # pids of nodes that were asked to stop for a successor
       @unforked = []
+      @places = {} # by pid: the slot of a node that has died, as it was reported
       @waiting = {} # by slot: whether its wait may have been ended
     end
 
@@ -33,10 +34,13 @@ module Simulation
 
     def recorded(name, facts)
       id = facts[:node]
-      end_waits if ENDS_WAITS.include?(name)
+      end_waits if ENDS_WAITS.include?(name) || adoption?(name, facts)
       @waiting[id] = false if name == "node_waiting"
       case name
-      when "node_died", "node_exited" then died(id, facts)
+      when "swarm_quiet", "swarm_resumed" then @quiet = name == "swarm_quiet"
+      when "node_died", "node_exited"
+        @places[facts[:pid]] = id
+        died(id, facts)
       when "swarm_scaled" then @deaths.clear
       when "node_replacing" then replacing(id, facts)
       when "node_ready" then ready(id, facts)
@@ -67,6 +71,11 @@ module Simulation
 
     def options = @world.options
 
+    # Once its canary works, new code starts the slots that wait.
+    def adoption?(name, facts)
+      name == "node_replaced" && %w[reload refork].include?(facts[:reason])
+    end
+
     # Counts the deaths of the last one's kind: at boot, at work, or refusals (BootError).
     def crashes(id)
       last, kind = @deaths[id].last
@@ -89,6 +98,7 @@ module Simulation
     def died(id, facts)
       return unless id.is_a?(Integer) && CRASHES.include?(facts[:reason])
       return if @stopped[facts[:pid]]
+      return @waiting[id] = false if @quiet && facts["exit_status"] == 0
 
       @deaths[id] << [@kernel.now, refused?(facts[:pid]) ? "refusal" : facts[:phase]]
     end
@@ -114,7 +124,9 @@ module Simulation
 
     def dead_of?(process, id, since)
       node = process.actor
-      node.is_a?(Node) && node.place == id && (process.dying? || process.died_at.to_f > since)
+      return false unless node.is_a?(Node) && [node.place, @places[process.pid]].include?(id)
+
+      process.dying? || process.died_at.to_f > since
     end
   end
 end

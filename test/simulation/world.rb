@@ -208,10 +208,11 @@ module Simulation
     end
 
     def supervise
-      recorder = Recorder.new(self)
-      @supervisor = Adapter.supervisor(Launcher.new(self), observers: [recorder],
+      @supervisor = Adapter.supervisor(Launcher.new(self), observers: [Adapter.observer.new],
                                                            signal_handler: SignalsOf.new(self),
                                                            orphan_reaper: ReaperOf.new(self))
+      # Not as an observer, which is told at the end of a turn: what is true has changed by then.
+      @supervisor.events.subscribe { |event| recorded(event.name.to_s, event.facts) }
       Adapter.call_back_by(self)
       @supervisor.run
     end
@@ -368,15 +369,5 @@ module Simulation
     def warmed(slots:, reshare:) = nil
     def failed = nil
     def obstacle = nil
-  end
-
-  # Records the supervisor's events.
-  class Recorder < Adapter.observer
-    def initialize(world)
-      super()
-      @world = world
-    end
-
-    def event(name, _level, facts) = @world.recorded(name, facts)
   end
 end
