@@ -483,6 +483,7 @@ module Simulation
       post("became_mold")
       @channel.close
       @world.forget(self)
+      process.dies_after = KernelProcess::DIES_AFTER # a mold that can't be killed holds all up
       @world.mold = Mold.new(@world, process, socket, number:, page_index:).tap(&:warm_up)
     end
 

@@ -252,6 +252,8 @@ module Simulation
   # A process of the simulated kernel. Its actor defines its behaviour, with the methods
   # `signal(name)`, `child_ended(process)` and `resumed`.
   class KernelProcess
+    DIES_AFTER = 0.000_3 # seconds from a SIGKILL to the end
+
     attr_reader :pid, :status, :children, :descriptors, :signals, :began_at, :died_at
     attr_accessor :parent, :actor, :pages, :dies_after, :announced, :reported
 
@@ -265,7 +267,7 @@ module Simulation
       @descriptors = []
       @signals = [] # that the supervisor sent
       @pages = 12_000
-      @dies_after = 0.000_3
+      @dies_after = DIES_AFTER
       parent.children << self if parent.is_a?(KernelProcess)
     end
 

@@ -22,6 +22,7 @@ module Simulation
       @to_go = {} # by slot: the pid of the node to replace
       @stopped = {} # pids of nodes that were asked to stop for a successor
       @unforked = []
+      @failed = {} # pids of nodes whose failure was heard
       @places = {} # by pid: the slot of a node that has died, as it was reported
       @waiting = {} # by slot: whether its wait may have been ended
     end
@@ -37,6 +38,7 @@ module Simulation
       end_waits if ENDS_WAITS.include?(name) || adoption?(name, facts)
       @waiting[id] = false if name == "node_waiting"
       case name
+      when "node_failed" then @failed[facts[:pid]] = true
       when "swarm_quiet", "swarm_resumed" then @quiet = name == "swarm_quiet"
       when "node_died", "node_exited"
         @places[facts[:pid]] = id
@@ -105,7 +107,7 @@ module Simulation
 
     def refused?(pid)
       node = @kernel.processes[pid]&.actor
-      node.is_a?(Node) && node.refused?
+      node.is_a?(Node) && node.refused? && @failed[pid]
     end
 
     # The death of a successor, or of a node to replace, doesn't count as a crash.
