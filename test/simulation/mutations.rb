@@ -86,8 +86,8 @@ module Simulation
       "a mold that dies isn't started again" =>
         [patch("molds/mold_pool", "restart unless mold.candidate? || retired", "nil")],
       "a node that never boots isn't killed" =>
-        [patch("nodes/launcher", 'node.pidfd ? node.kill("boot_timeout") : node.mold.kill("hung")',
-               'node.mold.kill("hung") unless node.pidfd')],
+        [patch("nodes/launcher", 'next node.kill("boot_timeout") if node.pidfd',
+               "next if node.pidfd")],
       "liveness is checked once only" =>
         [patch("health/liveness_monitor", "check_by(now + @liveness.timeout)\n", "\n"),
          patch("health/liveness_monitor", "check_by(now + [*seconds, @liveness.timeout]",

@@ -165,6 +165,19 @@ class SimulationRegressionsTest < Skep::TestCase
                         "restart_window" => 3.0 }, seed: 28_017)
   end
 
+  test "a reload isn't adopted because an old node has ended by quiet" do
+    simulate([0.79, :signal, "HUP"], [4.699, :signal, "HUP"], [4.925, :die, 0, "TERM"],
+             [5.139, :signal, "TSTP"],
+             options: { "nodes" => 4, "restart_window" => 3.0 }, seed: 448_652, seconds: 6.037)
+  end
+
+  test "a node that is forked when its boot_timeout is over has as long to boot" do
+    simulate([0.566, :mold_hang, 1.0], [1.332, :lost, 1.58, :node],
+             [1.529, :errors, 0.47, "descriptor", 1],
+             options: { "nodes" => 4, "boot_timeout" => 1.0, "liveness_timeout" => 1.0,
+                        "restart_window" => 3.0 }, seed: 419_165, seconds: 2.208)
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

@@ -35,10 +35,14 @@ module Skep
           raise
         end
 
-        # If the node wasn't even forked in that time, the mold is stuck.
+        # If the node wasn't even forked in that time, the mold is stuck. It may have forked the node
+        # at the last moment: then that has as long to boot.
         def limit_boot(node)
           node.boot_timer = @loop.deadline(@config.boot_timeout) do
-            node.pidfd ? node.kill("boot_timeout") : node.mold.kill("hung")
+            next node.kill("boot_timeout") if node.pidfd
+
+            node.mold.kill("hung")
+            limit_boot(node)
           end
         end
 

@@ -28,6 +28,7 @@ module Skep
         attr_reader :last_exit
         attr_reader :last_reason
         attr_reader :last_mold # of its last process
+        attr_reader :last_generation
         attr_accessor :not_before # when its next process may begin; nil: at once
         attr_writer :interrupted
         attr_accessor :timer # of the next look at it
@@ -227,6 +228,7 @@ module Skep
           @last_exit = exit
           @last_reason = process.reason
           @last_mold = process.mold
+          @last_generation = process.generation
           @last_work = process.work
           @last_work_bytes = process.work_bytes
         end

@@ -132,7 +132,7 @@ module Skep
           slot = @canary or return choose_canary
           return try_again unless slot.wanted?
           return roll_back(stillborn(slot.failure || end_of(slot))) if failed?(slot)
-          return unless proved?(slot)
+          return start_after_quiet(slot) unless proved?(slot)
 
           change(:canary_ready)
           judge(slot)
@@ -145,9 +145,14 @@ module Skep
 
         # Its new node works, or has ended well, as the swarm is quiet.
         def proved?(slot)
-          return true if slot.ended_by_quiet?
+          return slot.last_generation >= @generation if slot.ended_by_quiet?
 
           slot.live? && slot.node.generation >= @generation && slot.node.ready? && !slot.replacing
+        end
+
+        # Its old node has ended well, as the swarm is quiet: its new one doesn't wait for `resume`.
+        def start_after_quiet(slot)
+          @node_pool.start_now(slot) if slot.ended_by_quiet?
         end
 
         # The slot of the canary is gone, or wants no node any more: it has proved nothing.
@@ -237,7 +242,8 @@ module Skep
           slot = @awaited
           return finish if slot.retired? || proved?(slot)
 
-          give_up("#{names([slot])} could not start", slot.failure || end_of(slot)) if failed?(slot)
+          why = slot.failure || end_of(slot)
+          failed?(slot) ? give_up("#{names([slot])} could not start", why) : start_after_quiet(slot)
         end
 
         # Returns true if the slot is removed, if its next process will be new, or if its present
