@@ -476,6 +476,8 @@ module Simulation
     end
 
     def continue_as_mold
+      return if process.dying?
+
       post("leaving")
       number, socket = @mold_request
       return unfit if socket.nil? || @world.unfit?

@@ -118,7 +118,7 @@ module Simulation
           [slot.id, Swarm::Nodes::SlotPolicy.next(slot, time, pool.budget)]
         end
         actions.reject do |_, (action, process)|
-          action == :wait || (action == :stop && process.killed?)
+          action == :wait || (action == :stop && (process.killed? || process.exited?))
         end
       end
 

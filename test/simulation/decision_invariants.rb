@@ -165,6 +165,7 @@ module Simulation
     # Rollouts.
 
     def rollout(name, step, facts)
+      note_adopted if name != "restart" && (step == "finished" || facts[:hint])
       case step
       when "started" then begin_rollout(name)
       when "finished" then finish_rollout(name)
@@ -205,6 +206,14 @@ module Simulation
         node.nil? || (name == "reload" ? node.mold.process : node.process).began_at >= began
       end
       @kernel.violate("after a #{name} old nodes are left: #{old.map(&:place)}") if old.any?
+    end
+
+    # The mold that a rollout has adopted may have died in the same turn. (One that fails after its
+    # canary gives a hint.)
+    def note_adopted
+      nodes = Adapter.all_slots(supervisor).filter_map(&:node)
+      new = nodes.select { |node| node.generation == Adapter.generation(supervisor) }
+      new.each { |node| @adopted[node.mold] = true }
     end
 
     # A restart of one slot doesn't raise the generation of all.

@@ -35,8 +35,8 @@ module Skep
           raise
         end
 
-        # If the node wasn't even forked in that time, the mold is stuck. It may have forked the node
-        # at the last moment: then that has as long to boot.
+        # If the node wasn't even forked in that time, the mold is stuck. If it has forked the node
+        # at the last moment, that has as long to boot.
         def limit_boot(node)
           node.boot_timer = @loop.deadline(@config.boot_timeout) do
             next node.kill("boot_timeout") if node.pidfd
