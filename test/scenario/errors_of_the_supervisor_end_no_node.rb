@@ -30,7 +30,7 @@ PLANT = <<~'RUBY'
 
   {
     Skep::Swarm::Health::LivenessMonitor => [:check, "timer"],
-    Skep::Swarm::Nodes::NodeExits => [:lost, "pidfd"],
+    Skep::Swarm::Nodes::NodeExits => [:ended, "pidfd"],
     Skep::Swarm::Supervisor::SignalHandler => [:handle, "signal"],
     Skep::Swarm::Nodes::NodeMessages => [:handle_report, "message"],
     Skep::Swarm::Molds::MoldPool => [:handle, "mold"],
@@ -38,6 +38,7 @@ PLANT = <<~'RUBY'
     Skep::Control::Server => [:event, "observer"],
     Skep::Systemd::Watchdog => [:ping, "watchdog"]
   }.each do |owner, (method, name)|
+    owner.instance_method(method) # raises if there is none any more
     owner.prepend(Module.new do
       define_method(method) do |*arguments, **options, &block|
         # The report of a block's error must not be lost.
