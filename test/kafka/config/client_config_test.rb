@@ -55,7 +55,7 @@ module Skep
       end
 
       test "the backoff doubles after each failure, with jitter, up to 30 seconds" do
-        backoff = Failure::RetryBackoff.new(0.1, random: Random.new(1))
+        backoff = Failure::RetryBackoff.new(0.1)
         waits = (1..12).map { |failures| backoff.seconds(failures) }
         waits.each_with_index do |seconds, n|
           plain = [0.1 * (2**n), 30].min

@@ -129,12 +129,13 @@ module Skep
       test "tries one item that waits for a success soon, and the next one if that pauses" do
         add(1, items: 3, wide: true)
         one, other, third = take, take, take
-        refute @scheduler.probe(one.partition)
+        refute @scheduler.awaiting_success?(one.partition)
         now = OS.now
         [one, other].each do |item|
           item.back_off(600, awaiting: now)
           @scheduler.release(item)
         end
+        assert @scheduler.awaiting_success?(one.partition)
         assert_operator [one, other].map(&:retry_at).min, :<, now + 300
         @scheduler.wake_ready(now + 300)
         probe = take

@@ -100,14 +100,12 @@ module Skep
         # beyond its offset then, so librdkafka doesn't commit by itself.
         def by_key? = all.any? { |one| one.ordered_by != :partition }
 
-        # Returns true if a message of the partition that has failed for so many seconds becomes a
-        # dead letter although no other has succeeded.
-        def waited?(seconds, partition)
-          return seconds >= retry_for.to_f unless @skipped
+        # The seconds after which a message that fails becomes a dead letter although no other has
+        # succeeded.
+        def patience = @skipped ? 0.0 : retry_for.to_f
 
-          @skipped.call(partition.key, retry_for.to_f)
-          true
-        end
+        # A message of the partition becomes a dead letter since that time is over.
+        def waited(partition) = @skipped&.call(partition.key, retry_for.to_f)
 
         # Returns a copy for tests: no message waits for retry_for. skipped is called with the
         # topic and number of a partition that would have waited, and with the seconds.

@@ -156,9 +156,8 @@ module Skep
           end
         end
 
-        # Lets one of the partition's work items that wait for a success be tried within
-        # RetryBackoff::OUTAGE_LIMIT. Returns false if none waits for one.
-        def probe(partition) = @lock.synchronize { probe_soon(partition) }
+        # Returns true if a work item of the partition waits for a success.
+        def awaiting_success?(partition) = @lock.synchronize { @backoff.awaiting?(partition) }
 
         # The item's batch is done: stores the partition's new offset and continues with the item's
         # next batch. Returns :stored, or :partition_lost if the offset may not be committed any
@@ -415,6 +414,7 @@ module Skep
           wakeup_pipe.wake
         end
 
+        # One of the partition's work items that wait for a success is tried soon.
         def probe_soon(partition)
           by = OS.now + Failure::RetryBackoff::OUTAGE_LIMIT
           @backoff.probe(partition, by).tap { |found| wakeup_pipe.wake if found }

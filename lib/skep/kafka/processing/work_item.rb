@@ -80,6 +80,17 @@ module Skep
           failures.add(batch.size == 1 ? batch.first_offset : offset, now)
         end
 
+        # What the failed try did. offset: of the message at which it failed, if that is known.
+        # others: see Attempt.
+        def attempt(error, offset, **others)
+          rest = @marked ? batch.__after(@marked) : batch
+          apart = rest ? keys_apart(rest, offset) : []
+          size = rest.nil? || apart.empty? ? rest&.size.to_i : count_without(rest, apart)
+          Attempt.new(error:, offset:, marked: @marked, size:, topic: batch.topic,
+                      first_offset: batch.first_offset, last_offset: batch.last_offset,
+                      halved: offset.nil? && apart.any?, **others)
+        end
+
         # Returns true if it is a batch of one message that has failed.
         def failed_alone? = batch&.size == 1 && @failures&.count.to_i.positive?
 
@@ -103,6 +114,7 @@ module Skep
         # Messages for which the block is true get batches of their own. The message that has
         # failed keeps its failures, and no other inherits them.
         def isolate(&)
+          @back_off_together = nil
           parts = batch.isolate(&)
           replace_batch(parts, known: true) if parts.size > 1
         end
@@ -115,7 +127,7 @@ module Skep
           @back_off_together = nil
           return split_off_others if keys && !@batches.one? && batch.size == 1
 
-          others = keys && @batches.one? ? other_keys(offset) : []
+          others = keys_apart(batch, offset)
           return if others.empty?
 
           restart_count unless offset
@@ -215,9 +227,16 @@ module Skep
           split_off(others) if others.any?
         end
 
-        def other_keys(offset)
+        # The keys of the batch that needn't wait for the one that failed.
+        def keys_apart(batch, offset)
+          return [] unless keys && @batches.one?
+
           all = batch.messages.map { |message| keys[message.offset] }.uniq
           offset ? all - [keys[offset]] : all.drop((all.size + 1) / 2)
+        end
+
+        def count_without(batch, some)
+          batch.messages.count { |message| !some.include?(keys[message.offset]) }
         end
       end
 
@@ -258,6 +277,9 @@ module Skep
             delete(entry) if same && (!block_given? || yield(entry))
           end
         end
+
+        # Returns true if a work item waits for a success of the partition.
+        def awaiting?(partition) = @awaiting.key?(partition)
 
         # Ends the backoff of the first work item that waits for a success of the partition by
         # that time. Returns false if there is none.

@@ -155,7 +155,8 @@ module Skep
           @node.in_flight(nil)
         rescue PayloadDeserializer::Unreadable => e
           @node.in_flight(nil)
-          topic.failure_handler.unreadable_payloads(item, e.errors)
+          offset, error = e.errors.first
+          topic.failure_handler.handler_raised(item, error, at: offset, unreadable: e.errors.keys)
         rescue UserError => e # the batch is retried
           @node.in_flight(nil)
           topic.failure_handler.handler_raised(item, e, at: batch.__failed_at(e))

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+# Counts the failures of a batch, and of the message in it that failed.
+#
+#   failures = FailureCount.new
+#   failures.begin_try(partition.last_success)
+#   failures.add(41, OS.now)   # the handler raised at offset 41; nil: it isn't known where
+#   failures.count             # => 1, failures of the batch
+#   failures.number            # => 1, failures in a row of that message
+#   failures.own_failures      # => 0, failures after other messages had succeeded
+#   failures.since             # => when it failed first, in monotonic seconds
+#   failures.outage_since      # => since when no other message has succeeded, if that counts
+#
+# A batch of many messages may fail at another message each time: `count` decides when its
+# messages are tried one by one. Events report `number`, and the backoff depends on it.
+#
+# Other messages show whether the message is bad, or a dependency of its handler is
+# unavailable. If one of them was tried, and succeeded, after the first failure and before a
+# try, that try counts against the message (`own_failures`). If it was of another partition,
+# later tries count only as long as OutageEvidence says so.
+#
+# Parts of a batch inherit `outage_since`, even those that have not failed themselves: how
+# long a dependency is unavailable doesn't depend on how a batch is split.
+module Skep
+  module Kafka
+    module Failure
+      class FailureCount
+        attr_reader :count # of the batch
+        attr_reader :number # in a row of the message that failed last
+        attr_reader :own_failures # failures after other messages had succeeded
+        attr_reader :offset # of the message that failed last; nil: it isn't known
+        attr_reader :since # monotonic seconds
+        attr_reader :outage_since # monotonic seconds
+
+        # since: when the batch failed first of which this one is a part. count, own_failures,
+        # offset: what another process has counted. same_partition: a success of the partition
+        # itself has shown that there is no outage.
+        def initialize(since: nil, outage_since: nil, count: 0, own_failures: 0, offset: nil,
+                       same_partition: own_failures.positive?)
+          @same_partition = same_partition
+          @count = @number = count
+          @own_failures = own_failures
+          @since = since
+          @outage_since = outage_since
+          @offset = offset
+        end
+
+        # Continues the count of another process for the message at that offset. plain: what `dump`
+        # has returned there.
+        def self.restore(offset, plain, now)
+          count, own_failures, seconds = plain.map { |number| Integer(number) }
+          new(since: now - seconds, count:, own_failures:, offset:)
+        end
+
+        # Returns what counts for a batch of one message: its failures, its own ones, and since how
+        # many seconds.
+        def dump(now) = [count, own_failures, (now - since).round]
+
+        # A count of its own for the message that failed last.
+        def of_message
+          FailureCount.new(since:, outage_since:, count: number, offset:,
+                           own_failures: [own_failures, number].min,
+                           same_partition: @same_partition)
+        end
+
+        # A try begins. success: when the last successful try of the partition began; nil: none was.
+        # elsewhere: the same of all partitions of this process, unless that counts no more.
+        def begin_try(success, elsewhere = nil)
+          @same_partition ||= since && success ? success > since : false
+          last = [success, elsewhere].compact.max
+          @others = @same_partition || (since && last ? last > since : false)
+          @outage_since = nil if outage_since && last && last > outage_since
+        end
+
+        def add(offset, now)
+          @since ||= now
+          @outage_since ||= now
+          @count += 1
+          @own_failures += 1 if @others
+          @number = offset == @offset ? @number + 1 : 1
+          @offset = offset
+        end
+
+        def inspect
+          "#<Skep::Kafka::Failure::FailureCount count=#{count} own_failures=#{own_failures}>"
+        end
+      end
+    end
+  end
+end
