@@ -178,6 +178,13 @@ class SimulationRegressionsTest < Skep::TestCase
                         "restart_window" => 3.0 }, seed: 419_165, seconds: 2.208)
   end
 
+  test "a spare steps in for a node whose slot was restarted alone" do
+    world = simulate([1.0, :command, :restart, 1], [3.0, :die, 1, "SEGV"],
+                     options: { "spares" => 1 })
+    assert_equal [1], facts(world, "spare_stepped_in").map { |facts| facts[:node] }
+    assert_equal 1, count(world, "node_replaced")
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

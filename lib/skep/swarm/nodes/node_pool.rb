@@ -410,11 +410,13 @@ module Skep
           slot.not_before = OS.now + FORK_RETRY unless slot.live?
         end
 
-        # Returns the spare that is to take the slot of a node that has died, if one waits.
+        # Returns the spare that is to take the slot of a node that has died, if one waits. A restart
+        # of that slot alone has made no spare too old.
         def spare_for(slot)
           return if !slot.interrupted? || slot.trial_mold
 
-          spare_slots.filter_map(&:spare).find { |spare| spare.generation >= slot.generation }
+          least = [slot.generation, generation].min
+          spare_slots.filter_map(&:spare).find { |spare| spare.generation >= least }
         end
 
         # The slot is the spare's from here on. The suspects go first: the spare must know them

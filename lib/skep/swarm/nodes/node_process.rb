@@ -47,7 +47,7 @@ module Skep
         attr_reader :asked_at
         attr_reader :ready_at
         attr_writer :refused # it has said that it can't begin
-        attr_reader :generation # that its slot wanted at its launch
+        attr_reader :generation # that its slot wanted when it was launched for it or took it
         attr_accessor :replace_for # a reason of its own to be replaced
         attr_accessor :refork # the Rollout::Refork that makes a mold of it in place of a stop
         attr_accessor :end_watch
@@ -150,6 +150,7 @@ module Skep
         # A spare is to work in that slot from here on. It stays a spare until it answers.
         def assign(slot, now)
           @slot = slot
+          @generation = [generation, slot.generation].max
           @took_slot_at = now
           @ready_at = nil
         end
