@@ -185,6 +185,14 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal 1, count(world, "node_replaced")
   end
 
+  test "a crash loop ends once, also if the node is being replaced then" do
+    world = simulate([1.0, :die, 0, "SEGV"], [1.5, :die, 0, "SEGV"], [5.0, :slow_stop, 0, 3.8],
+                     [5.5, :command, :restart, 0],
+                     options: { "nodes" => 1, "max_restarts" => 1, "restart_window" => 4.0,
+                                "stop_timeout" => 6.0 }, seconds: 15.0)
+    assert_equal [1, 1], %w[crash_loop crash_loop_ended].map { |name| count(world, name) }
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

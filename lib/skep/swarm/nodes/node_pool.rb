@@ -584,7 +584,9 @@ module Skep
         def clear_crash_loop_later(node)
           slot = node.slot
           node.watches << @loop.at(node.ready_at + @config.restart_window) do
-            next unless node.slot == slot # it has left the spares for another slot
+            # It has left the spares for another slot; or its predecessor, which was slow to stop,
+            # has ended the crash loop.
+            next unless node.slot == slot && slot.looping?
 
             slot.looping = false
             @events.publish(:crash_loop_ended, node)
