@@ -193,6 +193,16 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal [1, 1], %w[crash_loop crash_loop_ended].map { |name| count(world, name) }
   end
 
+  test "a rollout is not failed by a successor that was launched before it began" do
+    { "HUP" => "reload", "USR2" => "restart" }.each do |signal, rollout|
+      world = simulate([1.0, :boot_fault, 1.5, :fail, 1], [1.1, :slow, 0.6, :boot, 1.0],
+                       [1.2, :grow, 0, 70], [1.5, :signal, signal],
+                       options: { "nodes" => 1, "memory_limit" => "64M" })
+      assert_equal ["memory_limit"], facts(world, "replacement_failed").map { |one| one[:reason] }
+      assert_equal 1, count(world, "#{rollout}_finished")
+    end
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

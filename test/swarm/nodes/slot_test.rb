@@ -72,7 +72,7 @@ class SlotTest < Skep::TestCase
     leave(launch)
     assert_equal 0, @slot.failed_generation
     @slot.renew(2, "restart")
-    @slot.launch_failed("no descriptor")
+    @slot.launch_failed("no descriptor", @slot.generation)
     assert_equal [2, "no descriptor"], [@slot.failed_generation, @slot.failure]
   end
 

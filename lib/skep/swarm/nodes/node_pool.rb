@@ -225,7 +225,7 @@ module Skep
           slot = node.slot
           left = @exits.remove(node, IPC::ExitStatus.new)
           slot.node.place if left == :promoted
-          launch_failed(slot, error)
+          launch_failed(slot, error, node.generation)
           reconcile(slot)
           use_budget
           let_go_unused(node.mold)
@@ -398,14 +398,14 @@ module Skep
           @budget.booting(@launcher.launch(slot, @budget.mold_for(slot)))
         rescue SystemCallError, NodeTable::Full => e # no descriptor for its channel, no room
           slot.died("boot", OS.now, @config.restart_window) unless slot.live?
-          launch_failed(slot, e.message)
+          launch_failed(slot, e.message, slot.generation)
         end
 
-        def launch_failed(slot, error)
+        def launch_failed(slot, error, generation)
           @events.publish(:fork_failed, slot, level: :error, error:, retry_in: FORK_RETRY)
           return if stopping?
 
-          slot.launch_failed(error)
+          slot.launch_failed(error, generation)
           end_replacement(slot, succeeded: false)
           slot.not_before = OS.now + FORK_RETRY unless slot.live?
         end
@@ -492,7 +492,7 @@ module Skep
         def end_replacement(slot, succeeded:)
           reason = slot.end_replacement or return
           @budget.replaced(slot)
-          slot.settle unless succeeded
+          slot.replacement_failed unless succeeded
           unwanted = stopping? || !slot.wanted?
           @events.publish(succeeded ? :node_replaced : :replacement_failed, slot,
                           level: succeeded || unwanted ? :info : :error, reason:)

@@ -117,12 +117,21 @@ module Skep
 
         def outdated? = !node.nil? && node.generation < generation
 
+        # Its successor couldn't take over: the process that it has stays, unless a newer one has been
+        # asked for since that was launched.
+        def replacement_failed
+          return settle if generation <= @tried_generation
+
+          node&.replace_for = nil
+        end
+
         # Why its process is to be replaced; nil if it isn't.
         def reason_to_replace = node&.replace_for || (@renewed_for if outdated?)
 
         # A successor is launched.
         def begin_replacement
           @failure = nil
+          @tried_generation = generation
           @replacing = reason_to_replace
         end
 
@@ -143,8 +152,8 @@ module Skep
           count_process
         end
 
-        # Its next process couldn't even be launched.
-        def launch_failed(error)
+        # Its next process, of that generation, couldn't even be launched.
+        def launch_failed(error, generation)
           @interrupted = false
           @failure = error
           @failed_generation = generation
