@@ -7,9 +7,10 @@ module HandlerFuzz
   # What must hold, whatever a handler does. It knows what the handler saw, did and raised, and
   # judges what skep makes of that: commits, dead letters, reports, the order of the messages.
   class Model
-    # What is known of a message. settled: it may be committed; final: it must not come again.
-    Fate = Struct.new(:item, :settled, :final, :errors, :batches, :outputs) do
-      def failures = errors.size + batches
+    # What is known of a message. settled: it may be committed; final: it must not come again; dead:
+    # it is a dead letter; outputs: how often its output was committed.
+    Fate = Struct.new(:item, :settled, :final, :dead, :errors, :outputs) do
+      def failures = errors.size
     end
 
     attr_reader :broken_rule # the first Broken: it may have been raised within a handler
@@ -17,44 +18,69 @@ module HandlerFuzz
     def initialize(program)
       @program = program
       @fates = program.items.to_h do |item|
-        [item.place, Fate.new(item, item.skipped, false, [], 0, 0)]
+        [item.place, Fate.new(item, item.skipped, false, false, [], 0)]
       end
-      @sought = {} # partitions
+      @unplaced = {}.compare_by_identity # errors of which skep doesn't know the message
+      @seeking, @sought = {}, {} # partitions
       @running = {}
     end
 
-    def begin(call)
-      groups = call.fates.map { |fate| @program.group(fate.item) }.uniq
+    def fate(message) = @fates.fetch([message.partition, message.offset])
+
+    def begin(handler)
+      groups = handler.fates.map { |fate| @program.group(fate.item) }.uniq
       groups.each { |group| broken("two handlers have messages of #{group}") if @running[group] }
-      groups.each { |group| @running[group] = call }
+      groups.each { |group| @running[group] = handler }
     end
 
-    def end(call) = @running.delete_if { |_, other| other.equal?(call) }
+    def end(handler) = @running.delete_if { |_, other| other.equal?(handler) }
 
     # The handler has the message now.
-    def visit(call, fate)
+    def visit(handler, fate)
       broken("a filtered message was handed out: #{fate.item}") if fate.item.skipped
-      if fate.final && !@sought[fate.item.partition]
+      if fate.final && handler.marked.none? { |one| one.equal?(fate) }
         broken("a message came again that was done: #{fate.item}")
       end
       earlier = @fates.each_value.find do |other|
-        before?(other, fate) && !other.settled && call.visited.none? { |one| one.equal?(other) }
+        before?(other, fate) && !other.settled && handler.visited.none? { |one| one.equal?(other) }
       end
       broken("#{fate.item} came before #{earlier.item}") if earlier
-      call.visited << fate
+      handler.visited << fate
     end
 
     def done(fates) = fates.each { |fate| fate.settled = fate.final = true }
-    def raised(fate, error) = fate.errors << error
 
-    # The handler wants to continue at that place. What it passes over needs not be done.
-    def sought(partition, place)
-      @sought[partition] = true
-      offset = { beginning: 0, end: Float::INFINITY }.fetch(place, place)
-      of(partition).each { |fate| fate.settled = true if fate.item.offset < offset }
+    # An error counts for these messages: more than one if it doesn't tell which has failed.
+    def raised(fates, error, unplaced: false)
+      @unplaced[error] = true if unplaced
+      fates.each { |fate| fate.errors << error }
     end
 
-    def fate(message) = @fates.fetch([message.partition, message.offset])
+    # The handler wants to continue elsewhere, and later it does. What it passes over needn't be
+    # done, and what lies ahead comes again.
+    def seeking(partition) = @seeking[partition] = true
+    def drop_seek(partition) = @seeking.delete(partition)
+
+    def sought(partition, offset)
+      drop_seek(partition)
+      @sought[partition] = true
+      of(partition).each do |fate|
+        passed = fate.item.offset < offset
+        fate.settled = passed || fate.item.skipped
+        fate.final = fate.dead = false unless passed
+      end
+    end
+
+    # The handlers' process has ended.
+    def crashed = @running.clear
+
+    # Others have the partitions. The block says of a partition and offset if it is done for them.
+    def restarted(partitions)
+      partitions.each do |partition|
+        drop_seek(partition)
+        of(partition).each { |fate| fate.final = yield(["t", partition], fate.item.offset) }
+      end
+    end
 
     # done: a block that says of an offset from there on if the commit has it as done.
     def committed(partition, offset)
@@ -66,46 +92,60 @@ module HandlerFuzz
       end
     end
 
-    def dead_lettered(message, error, attempts)
+    # Output of a message is committed with that offset.
+    def written(payload, offset)
+      fate = @fates.fetch(payload.split("/").map(&:to_i))
+      fate.outputs += 1
+      broken("committed without its output's message: #{fate.item}") if fate.item.offset >= offset
+      return if fate.outputs == 1 || @sought[fate.item.partition]
+
+      broken("its output was committed twice: #{fate.item}")
+    end
+
+    # lost: the partition had another owner by then.
+    def dead_lettered(message, error, attempts, lost:)
       fate = fate(message)
-      if fate.final && !@sought[message.partition]
+      if fate.final && !lost && !before_database?(fate)
         broken("dead-lettered after it was done: #{fate.item}")
       end
       unless fate.errors.last.equal?(error)
         broken("dead-lettered with another message's error, #{error.message}: #{fate.item}")
       end
-      unless fate.failures.between?(attempts, Float::INFINITY) && attempts.positive?
+      unless attempts.between?(1, fate.failures)
         broken("#{attempts} attempts of #{fate.failures}: #{fate.item}")
       end
       broken("dead-lettered too early: #{fate.item}") unless condemned?(fate, error)
-      fate.settled = fate.final = true
+      fate.settled = fate.dead = true
+      fate.final = true unless lost
     end
 
     # What Swarm#on_error blocks get.
     def reported(error, offset, attempt)
-      fate = @fates.each_value.find { |one| one.errors.any? { |own| own.equal?(error) } }
-      return broken("reported, and nobody raised it: #{error.inspect}") unless fate
+      fates = @fates.each_value.select { |one| one.errors.any? { |own| own.equal?(error) } }
+      return broken("reported, and nobody raised it: #{error.inspect}") if fates.empty?
 
-      broken("#{attempt} attempts of #{fate.failures}: #{fate.item}") if attempt > fate.failures
-      return if error.unplaced || offset == fate.item.offset
+      # With offsets in a database, a batch of which a part is done is reported as a whole.
+      return if @program.database? && fates.none? { |one| one.item.offset == offset }
 
-      broken("reported at the offset #{offset}: #{fate.item}")
+      fate = fates.find { |one| one.item.offset == offset }
+      if attempt > fates.map(&:failures).max
+        broken("#{attempt} attempts of #{fates.map(&:failures).max}: #{fates.first.item}")
+      end
+      return if fate || @unplaced[error]
+
+      broken("reported at the offset #{offset}: #{fates.first.item}")
     end
 
     # Nothing more happens. A message that is paused keeps those behind it, and a seek.
     def finished
       paused = @fates.each_value.select do |fate|
-        fate.errors.last.is_a?(Errors::Paused) && (!fate.final || @sought[fate.item.partition])
+        fate.errors.last.is_a?(Errors::Paused) && !fate.final
       end
       @fates.each_value do |fate|
         next if fate.settled || paused.any? { |one| kept_by?(one, fate) }
 
         broken("lost: #{fate.item}")
       end
-      return unless @program.options[:transactional]
-
-      twice = @fates.each_value.find { |one| one.outputs > 1 && !@sought[one.item.partition] }
-      broken("its output was committed twice: #{twice.item}") if twice
     end
 
     private
@@ -122,16 +162,23 @@ module HandlerFuzz
       @program.group(one.item) == @program.group(other.item) && one.item.offset < other.item.offset
     end
 
+    # Filters and deserializers get messages before the database says which of them are done.
+    def before_database?(fate)
+      @program.database? && [*fate.item.filter, *fate.item.reader].any?
+    end
+
     def kept_by?(paused, fate)
-      sought = @sought[fate.item.partition] && paused.item.partition == fate.item.partition
-      sought || paused.equal?(fate) || before?(paused, fate)
+      seeking = @seeking[fate.item.partition] && paused.item.partition == fate.item.partition
+      seeking || paused.equal?(fate) || before?(paused, fate)
     end
 
     def condemned?(fate, error)
       case error
       when Errors::Final, Errors::Dropped then true
       when Errors::Paused, Errors::Repeated then false
-      else @program.dead_letters? && fate.failures >= @program.options[:max_attempts]
+      else
+        passing = error.is_a?(Skep::Kafka::OutputFailed) && error.passing?
+        !passing && @program.dead_letters? && fate.failures >= @program.options[:max_attempts]
       end
     end
   end

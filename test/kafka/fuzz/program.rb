@@ -16,11 +16,14 @@ module HandlerFuzz
     POLICY = { Dropped => :dead_letter, Paused => :pause, Repeated => :retry }.freeze
     # Of a source without a dead letter topic.
     PAUSING = POLICY.reject { |_, verdict| verdict == :dead_letter }.freeze
+
+    def self.of(kind, fate) = const_get(kind).new("#{kind} at #{fate.item.place.join("/")}")
   end
 
   # A message, and what happens each time that it is visited: `script` in the handler, `filter`,
-  # `reader` and `key_errors` before that. What isn't in a script succeeds.
-  Item = Struct.new(:partition, :offset, :key, :mode, :skipped, :script, :filter, :reader,
+  # `reader` and `key_errors` before that, `ending` after the loop over a batch whose last message
+  # it is. What isn't in a script succeeds.
+  Item = Struct.new(:partition, :offset, :key, :mode, :skipped, :script, :ending, :filter, :reader,
                     :key_errors, keyword_init: true) do
     def place = [partition, offset]
 
@@ -34,33 +37,31 @@ module HandlerFuzz
   # program that breaks a rule can be printed and reduced.
   class Program
     # How the handler takes the messages of a batch that begins with a message of that mode.
-    MODES = %i[each each each nested looked_before whole].freeze
+    MODES = %i[each each each nested looked_before whole external].freeze
     KINDS = %i[Counted Counted Counted Script Odd Stack Final Dropped Paused Repeated].freeze
     private_constant :MODES, :KINDS
 
-    attr_reader :seed, :options, :items
+    # faults: [step, name, partition …], what happens to the node at that step. failures: of the
+    # output and of dead letters, in turn.
+    attr_reader :seed, :options, :items, :faults, :failures
 
     def self.random(seed)
       random = Random.new(seed)
-      new(seed, random_options(random), Writer.new(random).items)
+      writer = Writer.new(random)
+      new(seed, writer.options, writer.items, faults: writer.faults, failures: writer.failures)
     end
 
-    def self.random_options(random)
-      dead = random.rand < 0.75
-      ordered_by = %i[partition partition key callable].sample(random:)
-      { ordered_by:,
-        threads: [1, 1, 2, 3, 4].sample(random:), max_messages: [1, 2, 3, 8].sample(random:),
-        max_attempts: (random.rand(1..4) if dead),
-        transactional: ordered_by == :partition && random.rand < 0.3 }
-    end
-    private_class_method :random_options
-
-    def initialize(seed, options, items)
-      @seed, @options, @items = seed, options, items
+    def initialize(seed, options, items, faults:, failures:)
+      @seed, @options, @items, @faults, @failures = seed, options, items, faults, failures
     end
 
     def dead_letters? = !options[:max_attempts].nil?
     def by_partition? = options[:ordered_by] == :partition
+    def by_key? = !by_partition?
+    def transactional? = options[:output] == :transactional
+    def database? = options[:output] == :database && Table.available?
+    def output? = %i[plain transactional].include?(options[:output])
+    def partitions = items.map(&:partition).uniq
 
     # The messages that must be in order: of a partition, or of a key of it. A message without a
     # key, or for which the callable raises, waits for no other.
@@ -72,17 +73,21 @@ module HandlerFuzz
     end
 
     def to_s
-      ["#{options}", *items.map { |item| "  #{item}" }].join("\n")
+      more = { faults:, failures: }.reject { |_, value| value.empty? }
+      ["#{options} #{more}", *items.map { |item| "  #{item}" }].join("\n")
     end
 
     # Smaller programs, the smallest first.
     def reductions
-      [*without_items, *with_plain_options, *with_shorter_scripts, *with_plain_items]
+      [*without_items, *without_faults, *with_plain_options, *with_shorter_scripts,
+       *with_plain_items]
     end
 
     private
 
-    def with(items) = Program.new(seed, options, items)
+    def with(items = @items, options: @options, faults: @faults, failures: @failures)
+      Program.new(seed, options, items, faults:, failures:)
+    end
 
     def without_items
       return [] if items.size == 1
@@ -91,15 +96,22 @@ module HandlerFuzz
       halves + items.map { |item| with(items - [item]) }
     end
 
+    def without_faults
+      failures = @failures.filter_map do |name, list|
+        with(failures: { **@failures, name => list[1..] }) if list.any?
+      end
+      faults.map { |fault| with(faults: faults - [fault]) } + failures
+    end
+
     def with_plain_options
-      plain = { threads: 1, transactional: false, max_messages: 8, ordered_by: :partition }
+      plain = { threads: 1, output: nil, max_messages: 8, ordered_by: :partition }
       plain.filter_map do |name, value|
-        Program.new(seed, { **options, name => value }, items) unless options[name] == value
+        with(options: { **options, name => value }) unless options[name] == value
       end
     end
 
     def with_shorter_scripts
-      replaced(%i[script filter reader key_errors]) do |list|
+      replaced(%i[script ending filter reader key_errors]) do |list|
         list.each_index.map { |at| list[0...at] + list[(at + 1)..] }
       end
     end
@@ -122,14 +134,35 @@ module HandlerFuzz
 
     # Writes random messages.
     class Writer
-      def initialize(random) = @random = random
+      def initialize(random)
+        @random = random
+        @partitions = random.rand(1..2)
+      end
+
+      def options
+        ordered_by = %i[partition partition key callable].sample(random: @random)
+        output = [nil, nil, nil, :plain, :transactional, :database].sample(random: @random)
+        output = nil if ordered_by != :partition && output != :plain
+        { ordered_by:, output:, threads: [1, 1, 2, 3, 4].sample(random: @random),
+          max_messages: [1, 2, 3, 8].sample(random: @random),
+          max_attempts: (@random.rand(1..4) if @random.rand < 0.75) }
+      end
+
+      def faults
+        return [] if @random.rand < 0.5
+
+        Array.new(@random.rand(1..4)) { fault }.sort_by(&:first)
+      end
+
+      def failures
+        { output: failures_of(0.3), dead_letter: failures_of(0.1) }
+      end
 
       def items
-        partitions = @random.rand(1..2)
         count = @random.rand(1..10)
         offsets = Hash.new(0)
         Array.new(count) do
-          partition = @random.rand(partitions)
+          partition = @random.rand(@partitions)
           offset = offsets[partition]
           offsets[partition] += @random.rand < 0.1 ? 3 : 1
           item(partition, offset, count)
@@ -141,8 +174,8 @@ module HandlerFuzz
       def item(partition, offset, count)
         Item.new(partition:, offset:, key: [nil, "a", "b", "c"].sample(random: @random),
                  mode: MODES.sample(random: @random), skipped: @random.rand < 0.1,
-                 script: script(count), filter: before(0.04), reader: before(0.06),
-                 key_errors: before(0.06))
+                 script: script(count), ending: ending(count), filter: before(0.04),
+                 reader: before(0.06), key_errors: before(0.06))
       end
 
       # Most messages succeed at once; some fail for ever, as far as attempts go.
@@ -156,17 +189,43 @@ module HandlerFuzz
 
       def step(count)
         case @random.rand
-        when 0...0.25 then [:mark]
+        when 0...0.18 then [:mark]
+        when 0.18...0.25 then [:mark_any, @random.rand(count)]
         when 0.25...0.5 then [:raise, kind]
-        when 0.5...0.68 then [:mark_raise, kind]
-        when 0.68...0.72 then [:mark_all_raise, kind]
-        when 0.72...0.78 then [:mark_first_raise, kind]
-        when 0.78...0.83 then [%i[pause mark_pause].sample(random: @random)]
-        when 0.83...0.87
-          [:seek, [:beginning, :end, @random.rand(count)].sample(random: @random)]
-        when 0.87...0.93 then [:revoke]
+        when 0.5...0.67 then [:mark_raise, kind]
+        when 0.67...0.7 then [:mark_all_raise, kind]
+        when 0.7...0.76 then [:mark_first_raise, kind]
+        when 0.76...0.8 then [%i[pause mark_pause].sample(random: @random)]
+        when 0.8...0.82 then [:pause_raise, kind]
+        when 0.82...0.86 then [:seek, place(count)]
+        when 0.86...0.91 then [:revoke]
+        when 0.91...0.92 then [:break]
+        when 0.92...0.93 then [:exit]
         else [:switch]
         end
+      end
+
+      def place(count)
+        [:beginning, :end, @random.rand(count), @random.rand(count).to_f].sample(random: @random)
+      end
+
+      def ending(count)
+        return [] if @random.rand < 0.85
+
+        [[[:mark, @random.rand(count)], [:raise, kind], [:pause]].sample(random: @random)]
+      end
+
+      def fault
+        name, what = [[:revoke, @random.rand(@partitions)], [:lose, @random.rand(@partitions)],
+                      [:commit, %i[skep librdkafka].sample(random: @random)],
+                      [:crash]].sample(random: @random)
+        [@random.rand(20), name, what]
+      end
+
+      def failures_of(likely)
+        return [] if @random.rand >= likely
+
+        Array.new(@random.rand(1..4)) { [nil, :passing, :refused].sample(random: @random) }
       end
 
       def kind = KINDS.sample(random: @random)

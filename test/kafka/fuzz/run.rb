@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
-require "delegate"
 require "kafka/fuzz/program"
 require "kafka/fuzz/model"
+require "kafka/fuzz/cluster"
+require "kafka/fuzz/database"
+require "kafka/fuzz/handler"
 
 module HandlerFuzz
   # A clock that goes on by a microsecond at each question, and that jumps to the next deadline when
@@ -17,37 +19,13 @@ module HandlerFuzz
     def jump(time) = @now = [@now, time].max
   end
 
-  # The node: reports failures to the model, and has a producer for each worker.
-  class Node < Skep::Kafka::Testing::FakeNode
-    # The node of one worker.
-    class Worker < SimpleDelegator
-      attr_reader :producer
-
-      def __lend(producer) = @producer = producer
-    end
-    private_constant :Worker
-
-    def thread(_thread) = Worker.new(self)
-    def __lend(_producer) = nil
-  end
-
-  # A dead letter queue that asks the model.
-  class DeadLetters < Skep::Kafka::Testing::FakeDeadLetterQueue
-    attr_writer :model
-
-    def put(message, error, attempts:, **)
-      @model.dead_lettered(message, error, attempts)
-      super
-    end
-  end
-
   # Runs a program with skep's own workers, scheduler and partitions. Each worker is a fiber: the
   # seed decides which one continues. Raises Broken.
   class Run < Skep::Kafka::Testing::TestRun
-    # One call of the handler.
-    Call = Struct.new(:batch, :fates, :visited)
     STEPS = 1_000
-    private_constant :Call, :STEPS
+    private_constant :STEPS
+
+    attr_reader :program, :model, :table
 
     def self.of(program)
       before = srand(program.seed)
@@ -61,15 +39,17 @@ module HandlerFuzz
       @program, @clock = program, clock
       @random = Random.new(program.seed)
       @model = Model.new(program)
-      @steps = Hash.new { |all, key| all[key] = Hash.new(0).compare_by_identity }
-      @fibers, @revoked = {}, []
-      report = ->(error, context) { @model.reported(error, *context.values_at(:offset, :attempt)) }
-      super(source, messages, node: Node.new(on_error: [report]), retries: 1_000,
-                              handler: method(:program_handler))
+      @cluster = Cluster.new(program, @model)
+      @table = Table.new(@cluster)
+      @done = Hash.new { |all, field| all[field] = Hash.new(0).compare_by_identity }
+      @faults = program.faults.dup
+      @step = 0
+      boot
+      super(source, messages, node: @node, retries: 1_000, handler: method(:program_handler))
     end
 
     def run
-      super
+      Table.stand_in(@table) { super }
       @model.finished
     rescue Broken, SignalException
       raise
@@ -78,7 +58,45 @@ module HandlerFuzz
                     "at #{e.backtrace.first(3).join("\n")}"
     end
 
+    # What the handler does.
+
+    # The next step of the message's script of that name.
+    def next_step(fate, field)
+      fate.item[field].to_a[(@done[field][fate] += 1) - 1]
+    end
+
+    def switch = Fiber.yield
+
+    # The group asks for the partition.
+    def revoke(*key)
+      leaving = @scheduler.ask_back([key])
+      @revoked << leaving if leaving.any?
+    end
+
+    # What skep tells.
+
+    # Has another owner the partition whose message this worker has?
+    def lost? = @lost.key?(@partitions[Fiber.current])
+
+    def output_failed(error) = @handlers.fetch(Fiber.current).output_failed(error)
+
+    def dead_lettered(message, error, attempts)
+      failure = @cluster.dead_letter_failure
+      raise failure if failure
+
+      @model.dead_lettered(message, error, attempts, lost: lost?)
+    end
+
     private
+
+    # A new process.
+    def boot
+      report = ->(error, context) { @model.reported(error, *context.values_at(:offset, :attempt)) }
+      @node = Node.new(on_error: [report])
+      @fibers, @partitions, @handlers = Array.new(3) { {}.compare_by_identity }
+      @lost = {}.compare_by_identity
+      @revoked = []
+    end
 
     def source
       options = @program.options
@@ -86,11 +104,12 @@ module HandlerFuzz
       ordered_by = options[:ordered_by] == :callable ? keys : options[:ordered_by]
       dead = @program.dead_letters?
       more = dead ? { dead_letter_topic: "dead", max_attempts: options[:max_attempts] } : {}
+      more[:offsets] = :database if @program.database?
       Skep::Kafka::Source.new(
         kafka: { "bootstrap.servers": "none" }, group: "g", topics: "t", ordered_by:,
         threads: options[:threads], max_messages: options[:max_messages],
-        transactional: options[:transactional], on_error: dead ? Errors::POLICY : Errors::PAUSING,
-        filter: ->(message) { visit_before(message, :filter) || !item(message).skipped },
+        transactional: @program.transactional?, on_error: dead ? Errors::POLICY : Errors::PAUSING,
+        filter: ->(message) { visit_before(message, :filter) || kept?(message) },
         deserializer: ->(payload, _) { visit_before(payload, :reader) || payload }, **more
       )
     end
@@ -98,11 +117,11 @@ module HandlerFuzz
     def messages
       @program.items.map do |item|
         { topic: "t", partition: item.partition, offset: item.offset, key: item.key,
-          payload: item.place.join("/") }
+          timestamp: Time.at(item.offset), payload: item.place.join("/") }
       end
     end
 
-    def item(message) = @model.fate(message).item
+    def kept?(message) = !@model.fate(message).item.skipped
 
     # What filters, deserializers and key extractors do with a message. Returns nil.
     def visit_before(message, field)
@@ -111,42 +130,55 @@ module HandlerFuzz
       end
       fate = @model.fate(message)
       kind = next_step(fate, field) or return
-      fail_at(fate, kind)
-    end
-
-    def next_step(fate, field)
-      number = (@steps[field][fate] += 1)
-      fate.item[field][number - 1]
-    end
-
-    def fail_at(fate, kind, unplaced: false)
-      error = Errors.const_get(kind).new("#{kind} at #{fate.item.place.join("/")}")
-      error.define_singleton_method(:unplaced) { unplaced }
-      @model.raised(fate, error)
+      error = Errors.of(kind, fate)
+      @model.raised([fate], error)
       raise error
     end
 
-    def build
-      super(threads: @program.options[:threads])
-      @dead_letters.model = @model
+    def build = super(threads: @program.options[:threads])
+    def consumer = Consumer.new(@logs, @cluster)
+    def outputs = Outputs.new(self, @cluster, @program.transactional?)
+
+    def dead_letter_queue
+      DeadLetters.new(@options.settings, @node).tap { |queue| queue.run = self }
     end
 
-    def dead_letter_queue = DeadLetters.new(@options.settings, @node)
+    def partition(key, _log, id)
+      offset, metadata = *@cluster.committed[key]
+      messages = @messages.select { |one| [one.topic, one.partition] == key }
+      log = Log.new(messages, key, @cluster)
+      log.begin_at(offset) if offset
+      @cluster.assigned(key)
+      super(key, log, id).tap do |new|
+        found = Skep::Kafka::Processing::CommitMetadata.read(metadata, offset)
+        new.restore(found) if found
+      end
+    end
+
     def stuck? = false
 
     def step
-      raise Broken, "it never ends" if (@count = @count.to_i + 1) > STEPS
+      raise Broken, "it never ends" if (@step += 1) > STEPS
 
-      check_commits
+      meet_faults
+      @cluster.would_commit(@scheduler.done)
       hand_over
       @scheduler.wake_ready
-      worker = @workers.sample(random: @random)
-      return if continue(worker) || @workers.any? { |other| continue(other) }
+      return if work
 
       deadline = @scheduler.next_deadline
       return @clock.jump(deadline) if deadline&.finite?
 
       @over = true if @revoked.empty?
+    end
+
+    # Returns false if no worker has anything to do.
+    def work
+      worker = @workers.sample(random: @random)
+      continue(worker) || @workers.any? { |other| continue(other) }
+    rescue SystemExit
+      crash
+      true
     end
 
     # Returns false if the worker has nothing to do.
@@ -160,123 +192,69 @@ module HandlerFuzz
 
     def begin_work(worker)
       item = worker.next_item(wait: false) or return
-      Fiber.new { worker.work(item) }
+      Fiber.new { worker.work(item) }.tap { |fiber| @partitions[fiber] = item.partition }
     end
 
     def program_handler(batch, node)
-      call = Call.new(batch, batch.messages.map { |message| @model.fate(message) }, [])
-      @model.begin(call)
-      visit_all(call, node)
-      conclude(call)
-    rescue Exception # rubocop:disable Lint/RescueException -- raised again
-      call.fates.each { |fate| fate.batches += 1 } if call.fates.first.item.mode == :whole
-      raise
-    ensure
-      @model.end(call)
+      handler = @handlers[Fiber.current] = Handler.new(self, batch, node)
+      handler.call
     end
 
-    def visit_all(call, node)
-      batch = call.batch
-      case call.fates.first.item.mode
-      when :whole
-        batch.messages.each { |message| visit(call, message, node) == :leave and break }
-      when :looked_before
-        batch.find { false }
-        batch.each { |message| visit(call, message, node) == :leave and break }
-      when :nested
-        batch.each do |message|
-          batch.each { nil }
-          visit(call, message, node) == :leave and break
+    def meet_faults
+      while @faults.any? && @faults.first.first <= @step
+        _, name, what = @faults.shift
+        case name
+        when :revoke then revoke("t", what)
+        when :lose then lose("t", what)
+        when :commit then commit(what)
+        when :crash then crash
         end
-      else batch.each { |message| visit(call, message, node) == :leave and break }
       end
     end
 
-    def visit(call, message, node)
-      fate = @model.fate(message)
-      @model.visit(call, fate)
-      node.producer.produce("out", message.payload) if @program.options[:transactional]
-      name, what = next_step(fate, :script)
-      case name
-      when nil then nil
-      when :mark then mark(call, message.offset)
-      when :raise then fail_at(fate, what, unplaced: unplaced?(call))
-      when :mark_raise then mark_and_fail(call, fate, message.offset, what)
-      when :mark_all_raise then mark_and_fail(call, fate, call.batch.last_offset, what)
-      when :mark_first_raise then mark_and_fail(call, fate, call.batch.first_offset, what)
-      when :pause then leave { call.batch.pause(1) }
-      when :mark_pause
-        mark(call, message.offset)
-        leave { call.batch.pause(1) }
-      when :seek then leave { call.batch.seek(what) }
-      when :revoke then revoke(message)
-      when :switch then Fiber.yield
+    # Other members take the partition at once: nothing more of it is committed.
+    def lose(*key)
+      @scheduler.ask_back([key]).each do |partition|
+        @scheduler.take_back([partition])
+        hand_to_next_owner(partition)
+        @model.restarted([key.last], &@cluster.method(:done?))
       end
     end
 
-    def unplaced?(call) = call.fates.first.item.mode == :whole
-
-    def leave
-      yield
-      :leave
-    end
-
-    # Once the loop has ended early, only messages that it has yielded can be marked.
-    def mark(call, offset)
-      call.batch.mark(offset) || call.batch.revoked? or raise Broken, "a mark was refused"
-      upto = [offset, *call.batch.__ended_at].min
-      some = call.fates.select { |fate| fate.item.offset <= upto }
-      call.batch.revoked? ? some.each { |fate| fate.settled = true } : @model.done(some)
-    end
-
-    def mark_and_fail(call, fate, offset, kind)
-      mark(call, offset)
-      fail_at(fate, kind, unplaced: unplaced?(call))
-    end
-
-    def conclude(call)
-      what, place = call.batch.__requested
-      return @model.sought(call.batch.partition, place) if what == :seek
-      return if what
-
-      early = call.batch.__ended_at
-      seen = call.fates.select { |fate| early.nil? || fate.item.offset <= early }
-      early ? seen.each { |fate| fate.settled = true } : @model.done(seen)
-    end
-
-    def revoke(message)
-      @revoked << @scheduler.ask_back([[message.topic, message.partition]])
-    end
-
-    # The next owner begins where the last one's commit says.
+    # What is done is committed once no handler processes the partition.
     def hand_over
       @revoked.delete_if do |leaving|
         next if @scheduler.processing(leaving).any?
 
-        entries = @scheduler.take_back(leaving).to_h { |entry| [entry.first(2), entry] }
-        leaving.each { |partition| assign(partition.key, entries[partition.key]) }
-        true
+        @cluster.commit(@scheduler.take_back(leaving))
+        leaving.each { |partition| hand_to_next_owner(partition) }
       end
     end
 
-    def assign(key, entry)
-      _, _, offset, _, metadata = *entry
-      offset ||= @handed_over&.[](key) || 0
-      (@handed_over ||= {})[key] = offset
-      found = Skep::Kafka::Processing::CommitMetadata.read(metadata, offset)
-      messages = @messages.select { |one| [one.topic, one.partition] == key }
-      log = Skep::Kafka::Testing::FakeLog.new(messages)
-      log.seek(offset)
-      new = partition(key, log, @number = (@number || 100) + 1)
-      new.restore(found) if found
-      @scheduler.add(new)
+    def hand_to_next_owner(partition)
+      @lost[partition] = true
+      @handlers.each { |fiber, one| one.lost = true if @partitions[fiber].equal?(partition) }
+      @model.drop_seek(partition.number)
+      @scheduler.add(partition(partition.key, nil, @number = (@number || 100) + 1))
     end
 
-    def check_commits
-      @scheduler.done.each do |_, number, offset, _, metadata|
-        found = Skep::Kafka::Processing::CommitMetadata.read(metadata, offset)
-        @model.committed(number, offset) { |one| found&.done?(one) }
-      end
+    # by: whose commit it is, librdkafka's or skep's.
+    def commit(by)
+      return @cluster.commit_stored if by == :librdkafka && !@program.by_key?
+
+      @scheduler.certain { |entries| @consumer.begin_commit(entries) }
+    end
+
+    # The process ends, another begins with what has been committed.
+    def crash
+      @scheduler.close
+      @scheduler.clear
+      @metrics.close
+      @metrics.clear
+      [@table, @model].each(&:crashed)
+      boot
+      set_up
+      @model.restarted(@program.partitions, &@cluster.method(:done?))
     end
   end
 end

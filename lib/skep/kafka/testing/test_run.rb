@@ -79,7 +79,6 @@ module Skep
           DatabaseOffsets.__forget(@options.group) if @options.offsets == :database
           places = @messages.group_by { |one| [one.topic, one.partition] }
           @logs = places.transform_values { |some| FakeLog.new(some) }
-          @consumer = FakeConsumer.new(@logs)
           build
           @logs.each.with_index(1) do |(key, log), id|
             partition = partition(key, log, id)
@@ -94,19 +93,21 @@ module Skep
         def build(threads: 1)
           report = Metrics::EventReporter.new(@node, @options.settings, failures_every: 0)
           @callbacks = Consumer::AssignmentCallbacks.for(@options, @node, report)
+          @consumer = consumer
           @dead_letters = dead_letter_queue
           pipeline = Consumer::GroupMember.build(
             options: @options, node: @node, consumer: @consumer, dead_letter_queue: @dead_letters,
             report:,
             lease: Processing::MembershipLease.new(Float::MAX / 1e10),
-            outputs: FakeProducers.new(@node.produced, @options),
-            handler: method(:handle), threads:
+            outputs:, handler: method(:handle), threads:
           )
           @scheduler, @metrics = pipeline.scheduler, pipeline.metrics
           @workers = pipeline.workers
           @worker = @workers.first
         end
 
+        def consumer = FakeConsumer.new(@logs)
+        def outputs = FakeProducers.new(@node.produced, @options)
         def dead_letter_queue = FakeDeadLetterQueue.new(@options.settings, @node)
 
         def partition(key, log, id)
