@@ -410,8 +410,8 @@ module Skep
           slot.not_before = OS.now + FORK_RETRY unless slot.live?
         end
 
-        # Returns the spare that is to take the slot of a node that has died, if one waits. A restart
-        # of that slot alone has made no spare too old.
+        # Returns the spare that is to take the slot of a node that has died, if one waits. No spare
+        # is too old because of a restart of that slot alone.
         def spare_for(slot)
           return if !slot.interrupted? || slot.trial_mold
 

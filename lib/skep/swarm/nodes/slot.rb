@@ -117,8 +117,8 @@ module Skep
 
         def outdated? = !node.nil? && node.generation < generation
 
-        # Its successor couldn't take over: the process that it has stays, unless a newer one has been
-        # asked for since that was launched.
+        # Its successor couldn't take over: the process that it has stays, unless a newer one has
+        # been asked for since that was launched.
         def replacement_failed
           return settle if generation <= @tried_generation
 
