@@ -56,8 +56,6 @@ require "skep/kafka/config/topic_options"
 
 require "skep/kafka/batch"
 
-require "skep/kafka/free_slots"
-
 require "skep/kafka/database_offsets"
 require "skep/kafka/delivery_handle"
 

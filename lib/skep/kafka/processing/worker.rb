@@ -33,7 +33,6 @@ module Skep
           @transactional, @database_offsets = options.transactional, database_offsets
           @scheduler, @metrics, @outputs = scheduler, metrics, outputs.for_thread(@node, thread)
           @tracing = Metrics::Tracing.for(options.group)
-          @until_more_slots = thread <= 1 ? FreeSlots::MESSAGES : 0 # one worker is enough
           @crash_suspects = @node.crash_suspects
           @poison = Failure::PoisonDetector.new(@crash_suspects)
           common = { node: @node, outputs: @outputs, poison: @poison, report:, scheduler:,
@@ -235,9 +234,6 @@ module Skep
           filtered = item.batch.size - batch.size
           @metrics.count(batch, :filtered, filtered) if filtered.positive?
           @completion.succeeded(item) if @completion.batch_done(item) && batch.size.positive?
-          return if @until_more_slots <= 0
-
-          FreeSlots.make_for(batch) if (@until_more_slots -= batch.size) <= 0
         end
       end
 
