@@ -56,6 +56,7 @@ require "skep/kafka/config/topic_options"
 
 require "skep/kafka/batch"
 
+require "skep/kafka/group_status"
 require "skep/kafka/database_offsets"
 require "skep/kafka/delivery_handle"
 

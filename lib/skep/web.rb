@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "skep/control"
+require "skep/kafka/group_status"
 require "skep/web/errors"
 require "skep/web/dependencies"
 
@@ -157,7 +158,6 @@ require "skep/web/action"
 require "skep/web/live/connection_limit"
 require "skep/web/live/time_series"
 require "skep/web/live/event_buffer"
-require "skep/web/live/partitions"
 require "skep/web/live/json_merge_patch"
 require "skep/web/live/swarm_presenter"
 require "skep/web/live/swarm_poller"

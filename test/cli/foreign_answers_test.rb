@@ -86,7 +86,7 @@ class ForeignAnswersTest < Skep::TestCase
   end
 
   test "status --partitions says since when its rows count" do
-    work = { kind: "kafka", group: "g", lag: 0, rate: 0, partitions: [] }
+    work = { kind: "kafka", group: "g", lag: 0, lag_unknown: 0, rate: 0, partitions: [] }
     @answer = JSON.generate({ status: { **STATUS, nodes: [{ **NODE, work: }] } })
     assert_includes skep("status", "--partitions").first.lines, "rows: since their node's start\n"
     refute_includes skep("status").first, "rows:"

@@ -166,5 +166,10 @@ class SwarmCollectorTest < Skep::TestCase
       "handler" => { "count" => 1, "sum" => 0.2, "buckets" => [[0.2, 1]] } }
   end
 
-  def kafka(*rows) = { "kind" => "kafka", "group" => "billing", "partitions" => rows }
+  def kafka(*rows)
+    counts = { "rate" => 1.0, "messages" => 1, "retries" => 0, "dead_letters" => 0, "skipped" => 0,
+               "rebalances" => 1 }
+    { "kind" => "kafka", "group" => "billing", "lag" => 0, "lag_unknown" => 0, "rate" => 1.0,
+      "partitions" => rows.map { |row| { **counts, **row } } }
+  end
 end

@@ -31,17 +31,14 @@ module Skep
         nodes = status["nodes"].select { |node| node["id"].is_a?(Integer) }
         [name, status["crash_loop"] ? "crash loop" : status["state"], nodes.size,
          nodes.count { |node| node["state"] == "ready" },
-         nodes.sum { |node| node["restarts"].to_i }, lag(status, nodes),
+         nodes.sum { |node| node["restarts"].to_i }, lag(status),
          "#{status["uptime"].round} s", status["pid"]]
       end
 
       # "12+": the lag of some partitions isn't known.
-      def lag(status, nodes)
-        lags = nodes.reject { |node| Control::GroupLag.ended?(node) }
-                    .filter_map { |node| node["work"]["lag"] }.grep(Numeric)
-        return lags.sum if lags.any? && Control::GroupLag.all(status).all?(&:complete?)
-
-        "#{lags.sum}+" if lags.any?
+      def lag(status)
+        lag, unknown = ::Skep::Kafka::GroupStatus.lag(::Skep::Kafka::GroupStatus.all(status))
+        unknown && lag ? "#{lag}+" : lag
       end
     end
   end

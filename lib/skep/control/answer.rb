@@ -64,13 +64,6 @@ module Skep
                  "works" => any([{ "totals" => any(Hash, nil) }], nil) }.freeze
       EVENT = { "seq" => Integer, "event" => String, "mono" => MAYBE,
                 "pid" => any(PID, nil) }.freeze
-
-      # What Kafka's nodes report of themselves, in `work`.
-      PARTITION = { "topic" => String, "partition" => Integer, "position" => MAYBE, "lag" => MAYBE,
-                    **%w[rate messages retries dead_letters skipped rebalances]
-                    .to_h { |name| [name, NUMBER] } }.freeze
-      KAFKA = { "kind" => "kafka", "group" => String, "lag" => NUMBER, "rate" => NUMBER,
-                "partitions" => [PARTITION] }.freeze
     end
   end
 end

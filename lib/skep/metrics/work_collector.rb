@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "skep/kafka/group_status"
+
 # Collects the metrics of the work: the totals of each work over the swarm's life, those of Kafka by
 # topic, the lag and position of each Kafka partition, and each node's statistics of librdkafka.
 #
@@ -23,9 +25,7 @@ module Skep
 
       def collect(status)
         status["works"].each { |work| work(work) }
-        nodes = status["nodes"].select { |node| node.dig("work", "kind") == "kafka" }
-        nodes.each { |node| node(node) }
-        partitions(nodes).each { |key, row| partition(key, row) }
+        Kafka::GroupStatus.all(status).each { |group| group(group) }
       end
 
       private
@@ -60,15 +60,24 @@ module Skep
         { **named.to_h { |topic| [topic, NOTHING] }, **seen }
       end
 
-      def node(node)
-        labels = { node: node["id"], group: node["work"]["group"] }
-        add("kafka_partitions", rows(node).size, **labels)
-        unless ended?(node)
-          unknown = node["work"]["lag_unknown"]
-          add("kafka_lag_unknown", unknown.is_a?(Integer) ? unknown : nil, **labels)
-        end
-        client = node["work"]["client"]
-        client(client, labels) if client.is_a?(Hash)
+      def group(group)
+        group.nodes.each { |node| node(node, group.name) }
+        group.partitions.each { |one| partition(one, group.name) if one.node }
+      end
+
+      def node(node, group)
+        labels = { node: node["id"], group: }
+        work = node["work"]
+        ended = Kafka::GroupStatus.ended?(node)
+        held = ended ? 0 : work["partitions"].count { |row| row["held"] }
+        add("kafka_partitions", held, **labels)
+        add("kafka_lag_unknown", work["lag_unknown"], **labels) unless ended
+        client(work["client"], labels) if work["client"].is_a?(Hash)
+      end
+
+      def partition(one, group)
+        labels = { group:, topic: one.topic, partition: one.number }
+        %i[lag position end].each { |name| add("kafka_#{name}", one.public_send(name), **labels) }
       end
 
       def client(facts, labels)
@@ -83,28 +92,6 @@ module Skep
         %w[queued in_flight].each do |state|
           add("kafka_client_requests", facts[state], **labels, state:)
         end
-      end
-
-      # One row for each partition: two nodes may report it while it moves between them.
-      def partitions(nodes)
-        nodes.flat_map { |node|
-          rows(node).map { |row| [[node["work"]["group"], row["topic"], row["partition"]], row] }
-        }.to_h
-      end
-
-      # Of the partitions that are assigned to the node. (The work of a process that has ended is
-      # its last report.)
-      def rows(node)
-        return [] if ended?(node)
-
-        Array(node["work"]["partitions"]).select { |row| row.is_a?(Hash) && row["held"] }
-      end
-
-      def ended?(node) = %w[dead waiting].include?(node["state"])
-
-      def partition(key, row)
-        labels = %i[group topic partition].zip(key).to_h
-        %w[lag position end].each { |name| add("kafka_#{name}", row[name], **labels) }
       end
     end
   end

@@ -78,7 +78,9 @@ class TopRendererTest < Skep::TestCase
   end
 
   test "there is a column for lag only if a node reports one" do
-    lines = draw(model(node(0, "work" => { "lag" => 12 })), columns: 100)
+    work = { "kind" => "kafka", "group" => "g", "lag" => 12, "lag_unknown" => 0, "rate" => 1.0,
+             "partitions" => [] }
+    lines = draw(model(node(0, "work" => work)), columns: 100)
     assert_includes lines.grep(/node /).first.split, "lag"
     assert lines.any?(/\Acpu .*   lag 12   restarts 1\z/)
     refute_includes draw(model(node(0))).grep(/node /).first.split, "lag"

@@ -18,7 +18,8 @@ MetricsScenario.play do
               handler: { count: 29, sum: 3.706016771, p50: 0.115, p99: 0.185,
                          buckets: [[0.11, 11], [0.12, 5], [0.13, 5], [0.14, 2], [0.17, 1]] } }
           end
-          node.work = { kind: "kafka", group: "billing", partitions: rows }
+          node.work = { kind: "kafka", group: "billing", lag: 2_250_000, lag_unknown: 0, rate: 1.0,
+                        partitions: rows }
           node.wait(1)
           turn += 1
         end

@@ -13,32 +13,24 @@ class WebSwarmPresenterTest < Skep::TestCase
     assert_equal [30, 10, 2, 2, 1], sums.values_at("own", "shared", "ready", "nodes", "spares")
   end
 
-  test "a partition's counts are those of all its nodes, its position that of the present one" do
-    nodes = [node(0, work: kafka(partition(messages: 5, held: false, lag: nil))),
-             node(1, work: kafka(partition(messages: 7, held: true, lag: 3)))]
-    partitions = present(*nodes).to_h["partitions"]
-    assert_equal ["g/orders/4"], partitions.keys
-    assert_equal ["1", 3, 12], partitions["g/orders/4"].values_at("node", "lag", "messages")
-    assert_equal 3, present(*nodes).numbers["lag/g/orders/4"]
-  end
-
-  test "the lag is of processes that are there, and says what it leaves out" do
-    known = { topic: "orders", partition: 4, position: 1, rate: 1.0, messages: 1, retries: 0,
-              dead_letters: 0, skipped: 0, rebalances: 1, held: true }.transform_keys(&:to_s)
-    work = ->(row) { { **kafka(row), "lag" => 3, "rate" => 1.0 } }
-    nodes = [node(0, work: work.call({ **known, "lag" => 3 })),
-             node(1, state: "dead", work: work.call({ **known, "partition" => 5, "lag" => 9 }))]
+  test "partitions and lag are those of the groups, with what the lag leaves out" do
+    nodes = [node(0, work: kafka(partition("lag" => 3), "lag" => 3)),
+             node(1, state: "dead", work: kafka(partition("partition" => 5), "lag" => 9))]
     shown = present(*nodes).to_h
     assert_equal [3, "unknown of 1 partition"], shown["sums"].values_at("lag", "lag_unknown")
+    assert_equal ["g", "orders", 4, "0", 3, 1],
+                 shown["partitions"]["g/orders/4"].values_at("group", "topic", "partition", "node",
+                                                             "lag", "messages")
     refute shown["partitions"]["g/orders/5"].key?("lag")
+    assert_equal 3, present(*nodes).numbers["lag/g/orders/4"]
     refute present(nodes.first).to_h["sums"].key?("lag_unknown")
   end
 
   test "whatever a node reports, the result is JSON" do
     odd = [nil, 1, "x", [], {}, [[]], { "a" => [nil] }, 1e300, Float::INFINITY]
     odd.each do |value|
-      work = kafka(value, { "topic" => value, "partition" => value, "held" => true, "lag" => value,
-                            "rate" => value, "handler" => value, "messages" => value })
+      work = kafka(value, partition("topic" => value, "partition" => value, "lag" => value,
+                                    "rate" => value, "handler" => value, "messages" => value))
       named = { "rate" => value, "lag" => value, "group" => value, value.to_s => 1 }
       seen = present(node(0, work: { **work, **named }),
                      node(1, work: { "kind" => "kafka", "partitions" => value, "done" => value }))
@@ -84,9 +76,14 @@ class WebSwarmPresenterTest < Skep::TestCase
       "work" => { "done" => 0, **work } }
   end
 
-  def kafka(*partitions) = { "kind" => "kafka", "group" => "g", "partitions" => partitions }
+  def kafka(*partitions, **facts)
+    { "kind" => "kafka", "group" => "g", "lag" => 0, "lag_unknown" => 0, "rate" => 1.0,
+      "partitions" => partitions, **facts }
+  end
 
-  def partition(**facts)
-    { "topic" => "orders", "partition" => 4, "rate" => 1.0, **facts.transform_keys(&:to_s) }
+  def partition(facts)
+    { "topic" => "orders", "partition" => 4, "position" => 1, "rate" => 1.0, "messages" => 1,
+      "retries" => 0, "dead_letters" => 0, "skipped" => 0, "rebalances" => 1, "held" => true,
+      **facts }
   end
 end

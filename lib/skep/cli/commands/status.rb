@@ -2,8 +2,8 @@
 
 require "json"
 require "skep/cli/swarm_command"
-require "skep/cli/consumer_group_summary"
 require "skep/cli/swarm_list"
+require "skep/kafka/group_status"
 
 # `skep status [NAME]`: the state of a running swarm as a table or as one line of JSON. With
 # --partitions also each Kafka partition that its nodes read. Without a name it lists all swarms if
@@ -18,13 +18,15 @@ module Skep
                     "skep status billing --partitions",
                     "skep status billing --exit-status > /dev/null"].freeze
         COLUMNS = %w[node pid mold state assigned restarts uss shared beat done last\ exit].freeze
+        PARTITION = ["topic", "partition", "node", "position", "lag", "rate", "p50", "p99",
+                     "messages", "retries", "dead letters", "skipped", "rebalances"].freeze
         SUSPECTS = 5
         LIST_TIMEOUT = 2.0 # seconds
         STATE = COLUMNS.index("state")
         NODES_FROM = { "option" => "the option", "affinity" => "the CPU affinity",
                        "cpu_quota" => "the CPU quota" }.freeze
         ROWS = "rows: since their node's start"
-        private_constant :COLUMNS, :SUSPECTS, :LIST_TIMEOUT, :STATE, :NODES_FROM, :ROWS
+        private_constant :COLUMNS, :PARTITION, :SUSPECTS, :LIST_TIMEOUT, :STATE, :NODES_FROM, :ROWS
 
         private
 
@@ -78,7 +80,7 @@ module Skep
         def table(status)
           out.puts(headline(status))
           out.puts(node_table(status["nodes"]))
-          groups(ConsumerGroupSummary.all(status))
+          ::Skep::Kafka::GroupStatus.all(status).each { |group| group(group) }
           suspects(status["suspects"].to_a.sort_by { |one| [-one["alone"], -one["crashes"]] })
         end
 
@@ -102,13 +104,23 @@ module Skep
 
         def ansi = @ansi ||= UI::Ansi.for(out)
 
-        def groups(all)
-          all.each do |group|
-            out.puts(group.to_s.lines.map { |line| UI.clean(line.chomp) })
-            next unless options[:partitions]
+        def group(group)
+          lag, unknown = ::Skep::Kafka::GroupStatus.lag([group])
+          name = "group #{UI.clean(group.name)}"
+          p50, p99 = group.handler_times.map { |seconds| UI::Humanize.seconds(seconds) }
+          out.puts("#{name}: lag #{lag || "-"}#{", #{unknown} unknown" if unknown}, " \
+                   "#{group.rate} messages/s, a batch takes #{p50} (p50) to #{p99} (p99)")
+          totals = group.totals.map { |count, total| "#{count.tr("_", " ")} #{total}" }.join(", ")
+          out.puts("#{name} since the swarm started: #{totals}")
+          return unless options[:partitions]
 
-            out.puts(ROWS, UI::TextTable.new(ConsumerGroupSummary::HEAD, group.rows))
-          end
+          rows = group.partitions.map { |one| partition(one) }
+          out.puts(ROWS, UI::TextTable.new(PARTITION, rows))
+        end
+
+        def partition(one)
+          [one.topic, one.number, one.node, one.position, one.lag, one.rate,
+           *one.handler_times.map { |seconds| UI::Humanize.seconds(seconds) }, *one.counts.values]
         end
 
         # The most suspicious first.

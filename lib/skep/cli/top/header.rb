@@ -70,13 +70,11 @@ module Skep
         end
 
         def lag
-          present = @model.nodes.reject { |node| Control::GroupLag.ended?(node) }
-          all = present.filter_map { |node| node["work"]["lag"] }.grep(Numeric)
-          unknown = Control::GroupLag.unknown(Control::GroupLag.all(@status))
-          return if all.empty? && unknown.nil?
+          lag, unknown = ::Skep::Kafka::GroupStatus.lag(::Skep::Kafka::GroupStatus.all(@status))
+          return if lag.nil? && unknown.nil?
 
-          lag = UI::Humanize.count(all.any? ? all.sum : nil)
-          unknown ? ["lag #{lag}, #{unknown} unknown", :yellow] : ["lag #{lag}"]
+          lag = "lag #{UI::Humanize.count(lag)}"
+          unknown ? ["#{lag}, #{unknown} unknown", :yellow] : [lag]
         end
 
         def notes

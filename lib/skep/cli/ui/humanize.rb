@@ -7,6 +7,7 @@
 #   Humanize.count(12_345_678)      # => "12.3M": millions
 #   Humanize.counted(1, "node")     # => "1 node"
 #   Humanize.duration(93_784)       # => "1d 2h"
+#   Humanize.seconds(0.0645)        # => "64.5ms"
 #   Humanize.exit_reason({ "signal" => "KILL", "reason" => "oom" })    # => "SIGKILL oom"
 module Skep
   module CLI
@@ -47,6 +48,14 @@ module Skep
           parts = UNITS.map { |unit, size| [left / size, unit].tap { left %= size } }
           parts = parts.drop_while { |number, unit| number.zero? && unit != "s" }
           parts.first(2).map(&:join).join(" ")
+        end
+
+        # To three digits, in the unit that fits.
+        def seconds(seconds)
+          return NONE unless seconds
+          return "#{format("%.3g", seconds)}s" if seconds >= 1
+
+          seconds >= 0.001 ? "#{format("%.3g", seconds * 1e3)}ms" : "#{(seconds * 1e6).round}us"
         end
 
         # Of a node's `last_exit`.

@@ -17,14 +17,16 @@ module Skep
         SHOWN = %w[done messages rate lag partitions handler totals].freeze # in other places
         FACTS = 20
         TEXT = 200
-        private_constant :NODE, :SWARM, :MEMORY, :SHOWN, :FACTS, :TEXT
+        LIMIT = 10**15
+        private_constant :LIMIT, :NODE, :SWARM, :MEMORY, :SHOWN, :FACTS, :TEXT
 
         def initialize(status, sample)
           @status = status
           @sample = sample
           @nodes = status["nodes"].to_h { |node| [node["id"].to_s, node] }
           @rates = @nodes.transform_values { |node| rate(node) }
-          @partitions = Partitions.of(@nodes.values)
+          @groups = Kafka::GroupStatus.all(status)
+          @partitions = @groups.flat_map { |group| partitions(group) }.to_h
         end
 
         def to_h
@@ -46,26 +48,26 @@ module Skep
 
         # shared: memory that all have in common exists once; each node's PSS contains its part.
         def sums
+          lag, unknown = Kafka::GroupStatus.lag(@groups)
           @sums ||= { "own" => total("uss"), "shared" => [total("pss") - total("uss"), 0].max,
                       "rate" => @rates.values.compact.sum.round(1), "lag" => lag,
-                      "lag_unknown" => lag_unknown,
+                      "lag_unknown" => unknown && "unknown #{unknown}",
                       "ready" => workers.count { |node| node["state"] == "ready" },
                       "nodes" => workers.size, "spares" => @nodes.size - workers.size }
         end
 
+        def partitions(group)
+          group.partitions.map do |one|
+            p50, p99 = one.handler_times
+            ["#{group.name}/#{one.topic}/#{one.number}",
+             { "group" => group.name, "topic" => one.topic, "partition" => one.number,
+               "node" => one.node&.to_s, "position" => one.position, "lag" => one.lag,
+               "rate" => one.rate, "p50" => p50, "p99" => p99, **one.counts }]
+          end
+        end
+
         def workers = @nodes.values.select { |node| node["id"].is_a?(Integer) }
         def total(kind) = @nodes.values.sum { |node| number(node.dig("memory", kind)) || 0 }
-
-        def lag
-          lags = @partitions.values.map { |one| one["lag"] }.compact
-          lags.sum if lags.any?
-        end
-
-        # What that leaves out, as words.
-        def lag_unknown
-          unknown = Control::GroupLag.unknown(Control::GroupLag.all(@status))
-          "unknown #{unknown}" if unknown
-        end
 
         def rate(node)
           number(@sample.rates[node["id"]])&.round(1) if node["id"].is_a?(Integer)
@@ -104,7 +106,8 @@ module Skep
           text.size > TEXT ? "#{text[0, TEXT]}…" : text
         end
 
-        def number(value) = Partitions.number(value)
+        # Returns the value if it can be a count or a rate.
+        def number(value) = value.is_a?(Numeric) && value.abs < LIMIT ? value : nil
       end
     end
   end
