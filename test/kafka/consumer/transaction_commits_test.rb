@@ -8,7 +8,7 @@ module Skep
     class TransactionCommitsTest < ::KafkaCase
       # A scheduler that has these entries to commit.
       Entries = Struct.new(:certain) do
-        def positions = certain.to_h { |topic, number, offset| [[topic, number], offset] }
+        def positions = certain.to_h { |topic, number, offset| [[topic, number], [offset, 0]] }
       end
       private_constant :Entries
 

@@ -267,6 +267,15 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     refute plain["partitions"].first.key?("handler")
   end
 
+  test "the lag leaves out what is done behind the position" do
+    hold(0)
+    @consumer.known[["orders", 0]] = 200_001
+    @scheduler.done = [["orders", 0, 0, 200_000]]
+    publish_at(101)
+
+    assert_equal [0, 1], @node.given.last[:partitions].first.values_at("position", "lag")
+  end
+
   test "counts the assigned partitions whose lag isn't known" do
     hold(0, 1)
     @consumer.known[["orders", 0]] = 50

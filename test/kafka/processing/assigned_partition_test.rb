@@ -78,7 +78,7 @@ module Skep
         built = 0
         partition.define_singleton_method(:entry) { |offset| (built += 1) && super(offset) }
 
-        assert_equal [{ partition.key => 3 }, 0], [@scheduler.positions, built]
+        assert_equal [{ partition.key => [3, 0] }, 0], [@scheduler.positions, built]
         assert_equal [[*partition.key, 3]], @scheduler.done.map { |entry| entry.first(3) }
         assert_equal 1, built
       end

@@ -28,6 +28,17 @@ module Skep
         assert_equal 20, @progress.position
       end
 
+      test "counts what is done behind the lowest unfinished offset" do
+        assert_equal 2, @progress.done_beyond # 12 and 13
+        @progress.done(11)
+        assert_equal 3, @progress.done_beyond
+        @progress.done(10)
+        assert_equal 0, @progress.done_beyond
+        @progress.done(14)
+        assert_equal 0, @progress.done_beyond
+        assert_equal 0, Processing::KeyOffsetTracker.new.done_beyond
+      end
+
       test "skips offsets without messages once all before them is done" do
         @progress.skip_to(17)
         assert_nil @progress.position

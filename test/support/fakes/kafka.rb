@@ -43,9 +43,11 @@ module Fakes
   BackoffItem = Struct.new(:partition, :retry_at)
   stands_for BackoffItem, "Skep::Kafka::Processing::WorkItem"
 
-  # A scheduler whose partitions are done up to these offsets.
+  # A scheduler whose partitions are done up to these offsets, and so many behind them.
   DoneScheduler = Struct.new(:done) do
-    def positions = done.to_h { |topic, number, offset| [[topic, number], offset] }
+    def positions
+      done.to_h { |topic, number, offset, beyond| [[topic, number], [offset, beyond.to_i]] }
+    end
   end
   stands_for DoneScheduler, "Skep::Kafka::Processing::Scheduler"
 

@@ -35,7 +35,7 @@ module Skep
           return false if @asked || OS.now < @due
 
           @due = OS.now + @interval
-          before, @places = @places, @scheduler.positions.map { |key, offset| [*key, offset] }
+          before, @places = @places, @scheduler.positions.map { |key, (offset)| [*key, offset] }
           changed = @places - before
           ask(changed.map { |entry| entry.first(2) }) if changed.any?
           changed.any?

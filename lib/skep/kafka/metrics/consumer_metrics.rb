@@ -212,7 +212,8 @@ module Skep
           @lag_offsets.update(held, now, found)
           done = @scheduler.positions
           held.each do |key, metrics|
-            metrics.update(epochs[key], done[key], @lag_offsets.start_of(key),
+            position, beyond = done[key]
+            metrics.update(epochs[key], position, beyond.to_i, @lag_offsets.start_of(key),
                            @lag_offsets.end_of(key))
           end
           all.each_value { |metrics| metrics.sample(now) }
@@ -253,12 +254,13 @@ module Skep
       #
       #   metrics.time(first_offset) { handler.call(batch, node) }
       #   metrics.count(:messages, 500)
-      #   metrics.update(assignment_epoch, position, start, end_)
+      #   metrics.update(assignment_epoch, position, beyond, start, end_)
       #   metrics.sample(now)                    # for the rate
       #   metrics.to_plain                       # => a row of `skep status --json`
       #
       # `update` computes the lag of `skep status` and the metrics page. It counts from the offset
-      # after what is done, committed or not, to the end of the partition. LagOffsets finds the end,
+      # after what is done, committed or not, to the end of the partition, without what is done
+      # behind that offset (`ordered_by: :key`). LagOffsets finds the end,
       # and the start before anything is done. `skep kafka lag` counts from the committed offset
       # instead (Admin::ConsumerGroupLag).
       class PartitionMetrics
@@ -317,15 +319,16 @@ module Skep
         def begun? = !@begun.nil?
 
         # Updates the lag; ignored if the partition was revoked since that epoch. position: the
-        # offset after what is done, nil if nothing is; start: where processing begins; end_: the
-        # offset after the last message. Each may be unknown (nil).
-        def update(epoch, position, start, end_)
+        # offset after what is done, nil if nothing is; beyond: how many offsets behind it are done,
+        # too; start: where processing begins; end_: the offset after the last message. Offsets may
+        # be unknown (nil).
+        def update(epoch, position, beyond, start, end_)
           @lock.synchronize do
             next unless held && epoch == @assignment_epoch
 
             @end = end_
             @position = position || @begun || start
-            @lag = @end && @position && [@end - @position, 0].max
+            @lag = @end && @position && [@end - @position - beyond, 0].max
           end
         end
 

@@ -190,6 +190,7 @@ module Skep
 
         def partition = self # as WorkItem has it
         def position = @order.position || @start
+        def done_beyond = @order.done_beyond # offsets that are done after the position
 
         # Returns true if a worker reads it or holds a work item of it.
         def in_flight? = in_flight.positive? || state == :reading
@@ -367,6 +368,7 @@ module Skep
         # Returns false if a message at that offset is done. Nothing beyond the position is.
         def unfinished?(offset) = offset >= position.to_i
         def done_from(_offset) = nil
+        def done_beyond = 0
 
         def initialize(limit:)
           @limit = limit

@@ -8,6 +8,7 @@
 #   tracker.done(11)
 #   tracker.position    # => 10, to commit: all messages before it are done
 #   tracker.done_from(10)   # => "01110", for each offset: 11 is done, 12 is no message
+#   tracker.done_beyond     # => 3, offsets behind 10 that are done or no messages
 #   tracker.ahead       # => 3, messages from the lowest unfinished one to the last one read
 #   tracker.bytes       # => 300, in memory: the messages of one read are freed together
 #   tracker.copied(10, bytes: 100)   # except one of which its owner keeps a copy instead
@@ -85,6 +86,10 @@ module Skep
           @next = [@next, offset].compact.max
           @moved = true if clear?
         end
+
+        # How many offsets behind the lowest unfinished one, up to the last message read, are done
+        # or no messages.
+        def done_beyond = clear? ? 0 : @next - @open.each_key.first - @open.size
 
         def clear? = @open.empty? # true if nothing is unfinished
         def open?(offset) = @open.key?(offset)

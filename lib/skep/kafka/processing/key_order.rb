@@ -34,6 +34,7 @@ module Skep
 
         def position = @tracker.position
         def done_from(offset) = @tracker.done_from(offset) # KeyOffsetTracker
+        def done_beyond = @tracker.done_beyond
         def read_to = @tracker.next # the offset after the last message read
 
         # Returns false if a message at that offset is done.

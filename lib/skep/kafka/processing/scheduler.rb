@@ -232,11 +232,15 @@ module Skep
         # Ends a revocation: what is in flight is lost. Returns what to commit, as `certain` does.
         def take_back(partitions) = @lock.synchronize { end_revocation(partitions) }
 
-        # Returns { [topic, number] => offset }, the offset after what is done, of all partitions of
-        # which something is done. (`done` builds the metadata of commits, which takes long.)
+        # Returns { [topic, number] => [offset, count] } of all partitions of which something is
+        # done: the offset after that, and how many offsets behind it are done, too. (`done` builds
+        # the metadata of commits, which takes long.)
         def positions
           @lock.synchronize do
-            @assignment.assigned.to_h { |one| [one.key, one.done_to] }.compact
+            @assignment.assigned.to_h do |one|
+              offset = one.done_to
+              [one.key, offset && [offset, one.done_beyond]]
+            end.compact
           end
         end
 
