@@ -203,6 +203,14 @@ class SimulationRegressionsTest < Skep::TestCase
     end
   end
 
+  test "a node that was stopped for its memory is replaced, whatever the restart policy is" do
+    world = simulate([1.5, :slow, 3.0, :boot, 2.0], [2.0, :die, 101, "SEGV"], [2.0, :grow, 0, 200],
+                     options: { "nodes" => 2, "spares" => 1, "boot_concurrency" => 1,
+                                "restart" => "never", "memory_limit" => "64M" })
+    assert_equal %w[memory_limit], facts(world, "node_exited").filter_map { |exit| exit[:reason] }
+    assert_equal 0, count(world, "node_finished")
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

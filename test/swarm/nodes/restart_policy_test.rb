@@ -71,6 +71,11 @@ class RestartPolicyTest < Skep::TestCase
     assert_equal :give_up, decide({ on_crash_loop: :stop }, deaths: 6, how: :unforked)
   end
 
+  test "restarts where a node was stopped to be replaced, whatever its exit status" do
+    assert_equal 0.0, decide({ restart: :never }, clean: true, how: :retired)
+    assert_equal 0.0, decide({ never_restart_on: [3] }, exitstatus: 3, how: :retired)
+  end
+
   test "waits for resume where a node ended well as it was quiet, if it restarts always" do
     assert_equal Float::INFINITY, decide({ restart: :always }, clean: true, how: :quiet)
     assert_equal :done, decide({ restart: :on_failure }, clean: true, how: :quiet)

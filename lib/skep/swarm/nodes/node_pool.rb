@@ -516,7 +516,7 @@ module Skep
         # A successor needs no decision, unless the node has ended its work before it was to go.
         def after_exit(slot, node, left)
           decision = @restart_policy.decide(facts_of_exit(slot, node), OS.now)
-          return if left == :promoted && (decision != :done || node.retired?)
+          return if left == :promoted && decision != :done
 
           case decision
           when :done then done(slot, node)
@@ -537,15 +537,16 @@ module Skep
           return :became_mold unless node.exit_status
           return :unforked unless node.pid
 
+          return :retired if node.retired?
           :quiet if node.ended_by_quiet?
         end
 
         def postpone(slot, node, seconds)
           deaths, how = slot.deaths.times, how_ended(slot, node)
           slot.not_before = OS.now + seconds
-          slot.interrupted = seconds.zero? && [nil, :unforked].include?(how)
+          slot.interrupted = seconds.zero? && [nil, :unforked, :retired].include?(how)
           crash_loop = @restart_policy.crash_loop?(deaths, OS.now) &&
-                       [nil, :unforked, :beside_the_work].include?(how)
+                       [nil, :unforked, :retired, :beside_the_work].include?(how)
           begin_crash_loop(slot, node) if crash_loop && !slot.looping?
           return unless crash_loop || how == :refused
 

@@ -21,6 +21,7 @@
 # | :refused: it said that it can't begin | as above, at least 1 s; no crash, so without limit |
 # | :became_mold: it lives on | at once, or after the backoff |
 # | :unforked: its mold ended before | as if `restart` were :always |
+# | :retired: it was stopped to be replaced | the same |
 # | :quiet: well, as the swarm is quiet | at `resume`: before, it would end again |
 module Skep
   class Swarm
@@ -75,7 +76,7 @@ module Skep
         end
 
         def restart?(exited)
-          return true if exited.how == :unforked
+          return true if %i[unforked retired].include?(exited.how)
           return false if @config.never_restart_on&.include?(exited.exitstatus)
 
           @config.restart == :always || (@config.restart == :on_failure && !exited.clean)
