@@ -162,6 +162,21 @@ class NodePoolTest < Skep::TestCase
     assert_equal [0, 1, 0, 1], @mold.forked.map(&:id)
   end
 
+  test "a spare that has booted steps in at once, however many others are booting" do
+    build_pool(boot_concurrency: 1, spares: 2)
+    start
+    2.times { fork_and_ready(@mold.forked.last) }
+    first, second = @pool.slots.map(&:node)
+    fork_and_ready(spare = @mold.forked.last, ready: false)
+    @pool.spare_ready(spare)
+    fork_and_ready(late = @mold.forked.last, ready: false)
+    crash(first)
+    @pool.spare_stepped_in(spare)
+    crash(second)
+    @pool.spare_ready(late)
+    assert_equal [[spare], [late]], @pool.slots.map(&:nodes)
+  end
+
   test "new slots get the lowest free ids; an id is free once its node has exited" do
     nodes = ready_nodes
     @pool.remove(@pool.slots.first, "scale")

@@ -481,7 +481,8 @@ module Skep
 
         # Slots that wait for the budget may have what they need now: those without a process first.
         def use_budget
-          return if @waiting.empty? || !@budget.room?
+          return if @waiting.empty?
+          return unless @budget.room? || spare_slots.any?(&:spare)
 
           @waiting.keys.partition { |slot| !slot.live? }.flatten(1).each do |slot|
             act(slot) if @waiting.key?(slot)
