@@ -211,6 +211,13 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal 0, count(world, "node_finished")
   end
 
+  test "a helper that has to be killed during a stop doesn't change the exit code" do
+    world = simulate([1.5, :ignore_stop, 200], [3.0, :end, :term],
+                     options: { "nodes" => 1, "helper" => true })
+    assert_equal 0, world.code
+    assert_equal %w[stop_timeout], facts(world, "node_died").map { |death| death[:reason] }
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

@@ -141,7 +141,8 @@ module Skep
 
         def publish_exit(node, status)
           reason = node.reason
-          @lifecycle.node_killed if status.signal && reason && reason != IPC::ExitStatus::OOM
+          killed = status.signal && reason && reason != IPC::ExitStatus::OOM
+          @lifecycle.node_killed if killed && !node.helper?
           in_flight = @pool.scoreboard.in_flight(node)
           @events.publish(status.clean? ? :node_exited : :node_died, node,
                           level: status.clean? ? :info : :warn, **status.to_plain, reason:,

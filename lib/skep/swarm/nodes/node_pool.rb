@@ -537,8 +537,8 @@ module Skep
           return :refused if node.refused?
           return :became_mold unless node.exit_status
           return :unforked unless node.pid
-
           return :retired if node.retired?
+
           :quiet if node.ended_by_quiet?
         end
 
