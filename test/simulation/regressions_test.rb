@@ -218,6 +218,14 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal %w[stop_timeout], facts(world, "node_died").map { |death| death[:reason] }
   end
 
+  test "a restart waits for the end of a replacement whose old node has died" do
+    world = simulate([1.0, :hang, 0], [1.3, :grow, 0, 70], [1.5, :slow, 4.0, :boot, 2.7],
+                     [4.1, :signal, "USR2"], seconds: 12.0,
+                     options: { "nodes" => 1, "memory_limit" => "64M", "liveness_timeout" => 2.0 })
+    assert_equal %w[memory_limit restart], facts(world, "node_replacing").map { |one| one[:reason] }
+    assert_equal 2, count(world, "node_replaced")
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

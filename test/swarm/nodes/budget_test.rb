@@ -61,7 +61,7 @@ class BudgetTest < Skep::TestCase
     @slots[1].node.replace_for = "max_lifetime"
     assert @budget.surge?(@slots[1])
     @budget.replacing(@slots[1])
-    assert @budget.surge?(@slots[1]), "it has two processes"
+    refute @budget.surge?(@slots[1]), "its own replacement has no end yet"
     @slots[1].node.replace_for = nil
     refute @budget.surge?(@slots[1]), "a rollout replaces another slot"
     @slots[1].node.replace_for = "max_lifetime"

@@ -53,9 +53,13 @@ module Skep
           @booting.size < @config.boot_concurrency
         end
 
+        # Not as long as its last replacement has no end: the node that was to be replaced has died,
+        # and its successor is still booting.
         def surge?(slot)
+          return false if @replacing.key?(slot)
+
           kind = kind(slot)
-          @replacing.count { |other, one| one == kind && !other.equal?(slot) } < limit(kind)
+          @replacing.each_value.count(kind) < limit(kind)
         end
 
         def booting(node)
