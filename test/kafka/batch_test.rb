@@ -10,18 +10,19 @@ class BatchTest < Skep::TestCase
 
   def setup
     messages = (10..12).map { |n| Message.new("orders", 3, n, "k", "v#{n}", 0, {}) }
-    @batch = Batch.new("orders", 3, messages)
+    @slice = Skep::Kafka::Processing::Slice.new("orders", 3, messages)
+    @batch = Batch.new(@slice)
   end
 
   test "each yields messages in order with a beat each, then reports the whole batch in flight" do
-    @batch.__attach(beats = Fakes::ProgressRecorder.new([], 0))
+    beats = attempt
 
     assert_equal [10, 11, 12], @batch.map(&:offset)
     assert_equal [10, 11, 12, nil], beats.given
   end
 
   test "each keeps the message that raised as current, and none after a break" do
-    @batch.__attach(beats = Fakes::ProgressRecorder.new([], 0))
+    beats = attempt
     assert_raises(NotImplementedError) do
       @batch.each { |message| raise NotImplementedError if message.offset == 11 }
     end
@@ -55,7 +56,7 @@ class BatchTest < Skep::TestCase
 
   LOOPS.each do |name, inner|
     test "the outermost loop's message is the current one: #{name}" do
-      @batch.__attach(beats = Fakes::ProgressRecorder.new([], 0))
+      beats = attempt
       error = assert_raises(ArgumentError) do
         @batch.each do |message|
           next if message.offset == 10
@@ -65,24 +66,24 @@ class BatchTest < Skep::TestCase
         end
       end
 
-      assert_equal [[10, 11], 11], [beats.given, @batch.__failed_at(error)]
+      assert_equal [[10, 11], 11], [beats.given, @batch.__attempt.failed_at(error)]
       assert_operator beats.beats, :>, 0
     end
   end
 
   test "each is tracked after an abandoned enumerator" do
-    @batch.__attach(beats = Fakes::ProgressRecorder.new([], 0))
+    beats = attempt
     left = @batch.each
     left.next
     error = assert_raises(ArgumentError) do
       @batch.each { |message| left.next && message.offset == 11 && raise(ArgumentError) }
     end
 
-    assert_equal [[10, 10, 11], 11], [beats.given, @batch.__failed_at(error)]
+    assert_equal [[10, 10, 11], 11], [beats.given, @batch.__attempt.failed_at(error)]
   end
 
   test "an enumerator reports the message that next returns" do
-    @batch.__attach(beats = Fakes::ProgressRecorder.new([], 0))
+    beats = attempt
     messages = @batch.each
     3.times { messages.next }
     assert_raises(StopIteration) { messages.next }
@@ -91,16 +92,16 @@ class BatchTest < Skep::TestCase
   end
 
   test "each in another fiber is tracked if no other loop runs" do
-    @batch.__attach(beats = Fakes::ProgressRecorder.new([], 0))
+    beats = attempt
     error = assert_raises(ArgumentError) do
       Fiber.new { @batch.each { |message| message.offset == 11 && raise(ArgumentError) } }.resume
     end
 
-    assert_equal [[10, 11], 11], [beats.given, @batch.__failed_at(error)]
+    assert_equal [[10, 11], 11], [beats.given, @batch.__attempt.failed_at(error)]
   end
 
   test "a loop that ended early isn't blamed for a later exception" do
-    @batch.__attach(Fakes::ProgressRecorder.new([], 0))
+    attempt
     left = assert_raises(ArgumentError) { @batch.each { raise ArgumentError } }
     wrapped = assert_raises(IOError) do
       raise left
@@ -109,17 +110,9 @@ class BatchTest < Skep::TestCase
     end
 
     errors = [left, wrapped, IOError.new]
-    assert_equal [10, 10, nil], errors.map { |error| @batch.__failed_at(error) }
-    @batch.__attach(Fakes::ProgressRecorder.new([], 0))
-    assert_nil @batch.__failed_at(left)
-  end
-
-  test "isolate splits the messages into parts, in order" do
-    pieces = @batch.isolate { |message| message.offset > 10 }
-    assert_equal %w[orders/3/10-10 orders/3/11-11 orders/3/12-12], pieces.map(&:label)
-
-    pieces = @batch.isolate { |message| message.offset == 12 }
-    assert_equal %w[orders/3/10-11 orders/3/12-12], pieces.map(&:label)
+    assert_equal [10, 10, nil], errors.map { |error| @batch.__attempt.failed_at(error) }
+    attempt
+    assert_nil @batch.__attempt.failed_at(left)
   end
 
   test "is Enumerable without a node" do
@@ -132,22 +125,23 @@ class BatchTest < Skep::TestCase
   test "mark accepts a message or offset of the batch, and rejects others" do
     marker = []
     marker.define_singleton_method(:mark) { |offset| push(offset) }
-    @batch.__attach(Fakes::ProgressRecorder.new([], 0), marker)
+    attempt(marker)
     @batch.mark(@batch.messages.first)
     @batch.mark(12)
 
     assert_equal [10, 12], marker
     assert_raises(ArgumentError) { @batch.mark(13) }
-    Batch.new("orders", 3, @batch.messages).mark(10) # without a node
+    assert Batch.new(@slice).mark(10) # without a node
   end
 
   test "remembers a requested pause or seek until the next try" do
+    attempt
     @batch.pause(3)
-    assert_equal [:pause, 3, :info], @batch.__requested
+    assert_equal [:pause, 3, :info], @batch.__attempt.requested
     @batch.seek(:beginning)
-    assert_equal %i[seek beginning], @batch.__requested
-    @batch.__attach(Fakes::ProgressRecorder.new([], 0))
-    assert_nil @batch.__requested
+    assert_equal %i[seek beginning], @batch.__attempt.requested
+    attempt
+    assert_nil @batch.__attempt.requested
     [-1, Float::NAN].each { |wrong| assert_raises(ArgumentError) { @batch.pause(wrong) } }
     assert_raises(ArgumentError) { @batch.pause(1, level: :loud) }
     [-1, :middle, nil, 1.5].each { |place| assert_raises(ArgumentError) { @batch.seek(place) } }
@@ -155,29 +149,30 @@ class BatchTest < Skep::TestCase
 
   test "discards changes to its messages' strings before the next try" do
     @batch.messages.each { |one| [one.key, one.payload].each(&:clear) }
-    @batch.__reset_strings
+    @slice.reset_strings
     assert_equal [%w[k v10], %w[k v11], %w[k v12]], (@batch.map { |one| [one.key, one.payload] })
     Ractor.make_shareable(@batch.messages.first)
-    @batch.__reset_strings
+    @slice.reset_strings
     assert_equal "v10", @batch.first.payload
   end
 
   test "discards changes to the values of a repeated header before the next try" do
     message = Message.new("orders", 3, 1, nil, nil, 0, { "a" => %w[1 2].map(&:dup) })
-    batch = Batch.new("orders", 3, [message])
     message.headers["a"].each(&:clear).push("3")
-    batch.__reset_strings
+    @slice.with([message]).reset_strings
     assert_equal({ "a" => %w[1 2] }, message.headers)
   end
 
-  test "__after returns the messages after an offset" do
-    assert_equal "orders/3/12-12", @batch.__after(11).label
-    assert_nil @batch.__after(12)
+  test "has payloads and size" do
+    assert_equal [%w[v10 v11 v12], 3], [@batch.payloads, @batch.size]
   end
 
-  test "has a label, payloads and size" do
-    assert_equal "orders/3/10-12", @batch.label
-    assert_equal %w[v10 v11 v12], @batch.payloads
-    assert_equal [1, 1, 1], @batch.split.map(&:size)
+  private
+
+  # The batch is that of another attempt from here on. Returns what it reports to.
+  def attempt(marker = nil)
+    recorder = Fakes::ProgressRecorder.new([], 0)
+    @batch = Skep::Kafka::Processing::Attempt.new(@slice, recorder, marker).batch
+    recorder
   end
 end

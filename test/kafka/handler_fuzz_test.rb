@@ -11,7 +11,7 @@ class HandlerFuzzTest < Skep::TestCase
   # What FailureHandler did before it looked at what the handler has marked.
   CHARGES_THE_REST = Module.new do
     def handler_raised(item, *, **)
-      undo(item) unless item.marked == item.batch.last_offset
+      undo(item) unless item.marked == item.slice.last_offset
       super
     end
   end

@@ -16,7 +16,8 @@ class KafkaTestingTest < Skep::TestCase
                  batch.map { |one| [one.offset, one.key, one.payload] }
     assert_equal({ "trace" => "1" }, batch.messages[1].headers)
     assert_equal noon, batch.messages[2].timestamp
-    assert_equal "orders/3/7-21", batch.label
+    assert_equal ["orders", 3, 7, 21],
+                 [batch.topic, batch.partition, batch.first_offset, batch.last_offset]
     assert_equal [Encoding::BINARY], batch.map { |one| one.payload&.encoding }.compact.uniq
   end
 

@@ -79,23 +79,20 @@ module Skep
         @group, @consumer, @report = group, consumer, report
       end
 
-      # Yields the batch, without the messages that are done according to the database, in a
-      # transaction. Commits what the block has written with the offset after the one that the block
-      # returns; nil rolls all of it back. Returns the batch whose end decides what follows: a part
-      # that asks for a pause or has ended early, else the whole one.
-      def process(item, batch)
-        transaction(item.partition, item.batch.first_offset) do |position|
-          next go_back(item, batch, position) if behind?(item, position)
+      # Yields in a transaction. The attempt goes without the messages that are done according to
+      # the database. Commits what the block has written with the offset after the one that the
+      # block returns; nil rolls all of it back.
+      def process(item, attempt)
+        transaction(item.partition, item.slice.first_offset) do |position|
+          next go_back(item, attempt, position) if behind?(item, position)
 
           report_behind(item)
-          part = without_done(batch, position)
-          last = yield part
-          raise OneTransaction.new(call: :seek) if part.__requested&.first == :seek
+          leave_out_done(attempt, position)
+          last = yield
+          raise OneTransaction.new(call: :seek) if attempt.requested&.first == :seek
 
-          batch = part if part.__requested || part.__ended_at
           last&.next
         end
-        batch
       end
 
       # The work item's batch is done without a handler: filtered, or dead-lettered. (If the
@@ -104,7 +101,7 @@ module Skep
         partition, offset = item.partition, item.last_offset + 1
         return if partition.database_offset && partition.database_offset >= offset
 
-        transaction(partition, item.batch.first_offset) do |position|
+        transaction(partition, item.slice.first_offset) do |position|
           [position, offset].max unless behind?(item, position)
         end
       end
@@ -141,14 +138,14 @@ module Skep
       # (a failover). Before the first batch there may also be no messages in between.
       def behind?(item, position)
         known = item.partition.database_offset
-        position < item.batch.first_offset && (known.nil? || position < known)
+        position < item.slice.first_offset && (known.nil? || position < known)
       end
 
       # The partition continues at the database's offset.
-      def go_back(item, batch, position)
+      def go_back(item, attempt, position)
         item.partition.database_offset = position
-        item.partition.left_offset = item.batch.first_offset
-        batch.__request_seek(position)
+        item.partition.left_offset = item.slice.first_offset
+        attempt.request(:seek, position)
         nil # nothing is done
       end
 
@@ -157,17 +154,18 @@ module Skep
       def report_behind(item)
         before = item.partition.left_offset or return
         item.partition.left_offset = nil
-        return if item.batch.first_offset >= before
+        return if item.slice.first_offset >= before
 
         topic, partition = item.partition.key
         @report.event(:kafka_database_offset_behind, topic:, partition:, before:,
                                                      offset: item.partition.database_offset)
       end
 
-      def without_done(batch, position)
-        return batch if batch.size.zero? || position <= batch.first_offset
+      def leave_out_done(attempt, position)
+        slice = attempt.slice
+        return if slice.size.zero? || position <= slice.first_offset
 
-        batch.__after(position - 1) || batch.__of([])
+        attempt.narrow(slice.messages.select { |message| message.offset >= position })
       end
 
       def record = DatabaseOffsets.__record

@@ -32,7 +32,8 @@ module Skep
           factory = MessageFactory.new(topic:, partition:, offset:)
           messages = messages.map { |one| factory.message(one) }
           messages = deserialize(messages, deserializer) if deserializer
-          Batch.new(topic, partition, messages).tap { |batch| node&.__given(batch) }
+          slice = Processing::Slice.new(topic, partition, messages)
+          node ? node.__batch(slice) : Batch.new(slice)
         end
 
         # Builds a node that records calls.
@@ -60,8 +61,7 @@ module Skep
         private
 
         def deserialize(messages, deserializer)
-          batch = Batch.new(nil, nil, messages)
-          Processing::PayloadDeserializer.for(deserializer).call(batch).messages
+          Processing::PayloadDeserializer.for(deserializer).call(messages)
         rescue Processing::PayloadDeserializer::Unreadable => e
           raise e.errors.each_value.first
         end

@@ -35,9 +35,10 @@ module Skep
 
       # Topic, partition and offset of the message, if the work is a batch.
       def place(batch, error)
-        return {} unless batch.respond_to?(:place)
+        return {} unless batch.respond_to?(:first_offset)
 
-        { **batch.place, offset: batch.__failed_at(error) || batch.first_offset }
+        offset = batch.__attempt&.failed_at(error) || batch.first_offset
+        { topic: batch.topic, partition: batch.partition, offset:, last_offset: batch.last_offset }
       end
     end
     private_constant :ExecutorHandler

@@ -35,7 +35,7 @@ module Skep
         topics = %w[orders.us orders.eu views]
 
         assert_equal %i[some_orders european anything],
-                     (topics.map { |topic| source.handler.call(Batch.new(topic, 0, []), nil) })
+                     (topics.map { |topic| source.handler.call(Testing.batch(topic, []), nil) })
       end
 
       test "errors of a topic name the topic; errors of the source appear once" do

@@ -117,7 +117,8 @@ module Skep
       end
 
       def batch(first, last = first)
-        Batch.new("orders", 0, (first..last).map { |n| Message.new("orders", 0, n, "", "", 0, {}) })
+        messages = (first..last).map { |n| Message.new("orders", 0, n, "", "", 0, {}) }
+        Processing::Slice.new("orders", 0, messages)
       end
     end
   end

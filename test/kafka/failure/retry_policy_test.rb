@@ -111,10 +111,11 @@ module Skep
       def decide(...) = decision(...).to_a.first(2)
 
       # size: of the messages that are tried together again. count: failures in a row.
-      def decision(error: RuntimeError.new, offset: 0, last_offset: 2, marked: nil, size: 2,
-                   halved: false, unreadable: [], crashes: nil, topic: "t", spread: 1.0, **others)
-        attempt = Processing::Attempt.new(error:, offset:, first_offset: 0, last_offset:, marked:,
-                                          size:, halved:, unreadable:, crashes:, topic:)
+      def decision(error: RuntimeError.new, offset: 0, last_offset: 2, topic: "t", spread: 1.0,
+                   marked: nil, size: 2, halved: false, unreadable: [], crashes: nil, **others)
+        messages = (0..last_offset).map { |n| Message.new(topic, 0, n, nil, nil, 0, {}) }
+        attempt = Processing::Attempt.new(Processing::Slice.new(topic, 0, messages))
+        attempt.failed(error, offset, marked:, size:, halved:, unreadable:, crashes:)
         Failure::RetryPolicy.decide(attempt, *context(**others), spread:)
       end
 

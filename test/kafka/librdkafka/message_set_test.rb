@@ -113,7 +113,8 @@ module Skep
       end
 
       test "yields the same Message object each time" do
-        batch = Batch.new("orders", 0, read((0...5).map { |n| ["k", "v#{n}"] }))
+        slice = Processing::Slice.new("orders", 0, read((0...5).map { |n| ["k", "v#{n}"] }))
+        batch = Batch.new(slice)
         seen = batch.select { |message| message.offset.even? }
         assert_equal [1, 3], (batch.to_a - seen).map(&:offset)
         assert_equal [1, 3], batch.reject { |message| seen.include?(message) }.map(&:offset)
@@ -162,11 +163,11 @@ module Skep
       test "a batch has new strings at each try" do
         skip "a fallback has them already" unless Librdkafka::PartitionQueue.native?
         message_set = read([%w[k v]])
-        batch = Batch.new("orders", 0, message_set)
+        slice = Processing::Slice.new("orders", 0, message_set)
         2.times do
-          batch.__attach(nil)
-          batch.messages.first.payload << "!"
-          assert_equal ["v!"], batch.messages.map(&:payload)
+          slice.messages.first.payload << "!"
+          assert_equal ["v!"], slice.messages.map(&:payload)
+          slice.reset_strings
         end
 
         assert_equal ["v"], message_set.payloads

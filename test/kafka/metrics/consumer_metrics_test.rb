@@ -298,7 +298,7 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     messages = offsets.map do |offset|
       Skep::Kafka::Message.new(topic, number, offset, nil, "v", -1, {})
     end
-    Skep::Kafka::Batch.new(topic, number, messages)
+    Skep::Kafka::Processing::Slice.new(topic, number, messages)
   end
 
   def work(number, offsets)

@@ -45,7 +45,7 @@ module Skep
         end
 
         test "reports a kind of failure once, then in ten seconds with a count; others as debug" do
-          batch = Testing.batch("orders", ["a"])
+          batch = slice
           raised = ->(place) { RuntimeError.new("no").tap { |e|
   e.set_backtrace(["/app/#{place}"])
 }
@@ -72,16 +72,14 @@ module Skep
         end
 
         test "a final failure is always reported as an error" do
-          2.times {
-  @report.failed(:dead_lettered, Testing.batch("orders", ["a"]), RuntimeError.new("no"))
-}
+          2.times { @report.failed(:dead_lettered, slice, RuntimeError.new("no")) }
           assert_equal %i[error error], @events.map { |_, facts| facts[:level] }
         end
 
         test "remembers a limited number of kinds" do
           2_000.times do |n|
             error = RuntimeError.new("no").tap { |e| e.set_backtrace(["/app/#{n}.rb:1"]) }
-            @report.retried(Testing.batch("orders", ["a"]), error, retry_in: 1)
+            @report.retried(slice, error, retry_in: 1)
           end
           assert_operator @report.instance_variable_get(:@kinds).size, :<=, 1_001
         end
@@ -90,6 +88,10 @@ module Skep
           3.times { |partition| @report.problem("seek", "timed out", topic: "orders", partition:) }
           assert_equal [0], @events.map { |_, facts| facts[:partition] }
         end
+
+        private
+
+        def slice = Processing::Slice.new("orders", 0, [Message.new("orders", 0, 0, nil, "a", 0, {})])
       end
     end
   end

@@ -32,36 +32,36 @@ module Skep
         partition.data_available
         second = draw(partition)
         refute_predicate partition, :more?
-        [first, second].each { |item| partition.done(item, item.batch.last_offset) }
+        [first, second].each { |item| partition.done(item, item.slice.last_offset) }
         assert_predicate partition, :more?
-        assert_equal [2], draw(partition).batch.map(&:offset)
+        assert_equal [2], draw(partition).slice.messages.map(&:offset)
         refute_predicate partition, :more?
       end
 
-      # A batch that another thread's handler may finish with while it is compared.
-      HandledBatch = Struct.new(:ended, :compared) do
-        def __end_early(**) = self.ended = true
+      # An attempt that another thread's handler may end while it is compared.
+      RunningAttempt = Struct.new(:ended, :compared) do
+        def end_early(**) = self.ended = true
 
         def equal?(other)
           compared&.call
           super
         end
       end
-      private_constant :HandledBatch
+      private_constant :RunningAttempt
 
-      test "knows the batches in handlers, whatever thread begins or ends one meanwhile" do
+      test "knows the attempts of handlers, whatever thread begins or ends one meanwhile" do
         partition = partition(**ORDERS["by key"])
         go_on = Thread::Queue.new
         begun = Thread::Queue.new
         other = Thread.new do
-          partition.give(HandledBatch.new) { begun.push(true) && go_on.pop }
+          partition.with_attempt(RunningAttempt.new) { begun.push(true) && go_on.pop }
         end
         begun.pop
         end_other = lambda do
           go_on.push(true) && other.join if other.alive? && other != Thread.current
         end
-        partition.give(HandledBatch.new(nil, end_other)) do
-          partition.give(ended = HandledBatch.new) { nil }
+        partition.with_attempt(RunningAttempt.new(nil, end_other)) do
+          partition.with_attempt(ended = RunningAttempt.new) { nil }
           partition.revoke(:asked)
           refute ended.ended, "it had left its handler"
         end
@@ -93,7 +93,7 @@ module Skep
           super()
         end
         put("a", "b")
-        assert_equal [0, 1], scheduler.next_item(wait: false).batch.map(&:offset)
+        assert_equal [0, 1], scheduler.next_item(wait: false).slice.messages.map(&:offset)
       end
 
       test "a failure of a message alone counts, though its partition is revoked meanwhile" do
@@ -138,7 +138,7 @@ module Skep
         partition.release(item)
         assert_nil draw(partition)
         assert_predicate partition, :more?
-        assert_equal [2, 3], draw(partition).batch.map(&:offset)
+        assert_equal [2, 3], draw(partition).slice.messages.map(&:offset)
       end
 
       ORDERS.each do |name, order|
@@ -161,7 +161,7 @@ module Skep
           partition = partition(**order)
           @queue.pass(3)
           item = draw(partition)
-          assert_nil item.batch
+          assert_nil item.slice
           assert_nil partition.position
           finish(partition, item)
           assert_equal 3, partition.position
@@ -307,7 +307,7 @@ module Skep
           @former, partition = partition, restored(**order)
           put_again(0...2)
           item = draw(partition)
-          assert_equal [1, 3], [item.batch.size, item.failures.count]
+          assert_equal [1, 3], [item.slice.size, item.failures.count]
           finish(partition, item) until item.done?
           finish(partition, draw(partition)) while partition.more?
           assert_equal ["t", 0, 2], partition.progress
@@ -323,7 +323,7 @@ module Skep
             finish(partition, item)
             item = draw(partition)
           end
-          finish(partition, item) until item.batch.last_offset == 3
+          finish(partition, item) until item.slice.last_offset == 3
           assert_equal 0, item.failures.count
         end
       end
@@ -381,7 +381,7 @@ module Skep
 
       def finish(partition, item)
         partition.done(item, item.last_offset)
-        item.next_batch
+        item.next_slice
         partition.release(item)
       end
 

@@ -40,13 +40,14 @@ module Skep
       test "messages without a key wait for no other" do
         order = order(threads: 4)
         put(order, [nil] * 4)
-        assert_equal([[0], [1], [2], [3]], Array.new(4) { take(order).batch.map(&:offset) })
+        slices = Array.new(4) { take(order).slice }
+        assert_equal([[0], [1], [2], [3]], slices.map { |slice| slice.messages.map(&:offset) })
       end
 
       test "uses the keys that it is given" do
         order = order(threads: 2)
         messages = put(order, %w[a b]) { |some| some.map { |message| message.key.ord % 2 } }
-        assert_equal messages, take(order).batch.messages + take(order).batch.messages
+        assert_equal messages, take(order).slice.messages + take(order).slice.messages
         put(order, %w[a c], from: 2) { |some| some.map { |message| message.key.ord % 2 } }
         assert_nil order.take
       end
@@ -61,7 +62,7 @@ module Skep
         put(order, %w[slow slow slow], from: 3)
         assert_equal 0, order.room
         assert_predicate order, :held?
-        order.done(slow.batch, 2)
+        order.done(slow.slice, 2)
         assert_equal 3, order.room
         assert_equal 3, order.position
         refute_predicate order, :held?
@@ -85,7 +86,7 @@ module Skep
         put(order, %w[a], bytes: 16 << 20)
         item = take(order)
         assert_equal 0, order.room
-        order.done(item.batch, 0)
+        order.done(item.slice, 0)
         assert_equal 100, order.room
       end
 
@@ -112,7 +113,7 @@ module Skep
       test "a part of a batch can be done before the rest" do
         order = order(threads: 1)
         put(order, %w[a b c d])
-        batch = take(order).batch
+        batch = take(order).slice
         order.done(batch, 1)
         assert_equal 2, order.position
         order.done(batch, 3, after: 1)
@@ -157,16 +158,16 @@ module Skep
 
       def take(order)
         messages, keys = order.take
-        Processing::WorkItem.new(nil, [Batch.new("t", 0, messages)], keys)
+        Processing::WorkItem.new(nil, [Processing::Slice.new("t", 0, messages)], keys)
       end
 
       def finish(order, item, seen)
         seen.concat(labels(item))
-        order.done(item.batch, item.batch.last_offset)
+        order.done(item.slice, item.slice.last_offset)
         order.release(item)
       end
 
-      def labels(item) = item.batch.map { |message| "#{message.key}#{message.offset}" }
+      def labels(item) = item.slice.messages.map { |message| "#{message.key}#{message.offset}" }
     end
   end
 end

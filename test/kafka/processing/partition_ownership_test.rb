@@ -64,7 +64,7 @@ module Skep
         owner = ownership
         seen = each_of(owner) { |message, _| @part.revoked = :asked if message.offset == 1 }
 
-        assert_equal [[0, 1], 1, true], [seen, @batch.__ended_at, @batch.revoked?]
+        assert_equal [[0, 1], 1, true], [seen, @attempt.ended_at, @batch.revoked?]
         assert_equal [0, 1], @batch.map(&:offset), "a second loop has the same messages"
       end
 
@@ -75,14 +75,14 @@ module Skep
           wait_readable_for(0.002)
         end
 
-        assert_equal [[0], 0], [seen, @batch.__ended_at]
+        assert_equal [[0], 0], [seen, @attempt.ended_at]
       end
 
       test "doesn't end a nested loop" do
         counts = []
         each_of(ownership) do |message|
           @part.revoked = :asked
-          @batch.__end_early
+          @attempt.end_early
           counts << [message.offset, @batch.count]
         end
 
@@ -92,7 +92,7 @@ module Skep
       test "each yields nothing if the partition is lost before" do
         @part.revoked = :lost
 
-        assert_equal [[], -1], [each_of(ownership), @batch.__ended_at]
+        assert_equal [[], -1], [each_of(ownership), @attempt.ended_at]
       end
 
       private
@@ -108,15 +108,15 @@ module Skep
       # Returns the offsets that `each` yields.
       def each_of(owner)
         messages = (0...5).map { |offset| Message.new("orders", 0, offset, nil, nil, 0, {}) }
-        @batch = Batch.new("orders", 0, messages)
-        @batch.__attach(@node)
+        @attempt = Processing::Attempt.new(Processing::Slice.new("orders", 0, messages), @node)
+        @batch = @attempt.batch
         owner.define_singleton_method(:limit) { 1_000_000 }
-        @batch.__owned(owner)
+        @attempt.owned?(owner)
         seen = []
         @batch.each do |message|
           seen << message.offset
           yield message if block_given?
-          @batch.__end_early if @part.revoked
+          @attempt.end_early if @part.revoked
         end
         seen
       end

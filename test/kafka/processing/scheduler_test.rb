@@ -98,7 +98,7 @@ module Skep
         @scheduler.wake_ready(@scheduler.next_deadline)
         assert_same first, take
         refute first.partition.released
-        first.next_batch
+        first.next_slice
         @scheduler.release(first)
         assert_equal [first], first.partition.released
       end
@@ -141,7 +141,7 @@ module Skep
         probe = take
         probe.back_off(3600) # its handler asked for a pause
         @scheduler.release(probe)
-        @scheduler.release(third.tap(&:next_batch))
+        @scheduler.release(third.tap(&:next_slice))
         @scheduler.wake_ready(now + 300)
         assert_same [one, other].find { |item| !item.equal?(probe) }, take
       end

@@ -10,7 +10,7 @@ module Skep
       class TopicQueueTest < Skep::TestCase
         # What the queue needs of a work item.
         Entry = Struct.new(:partition, :name) do
-          def batch = self
+          def slice = self
         end
         Partition = Struct.new(:options)
         Options = Struct.new(:all, :threads)

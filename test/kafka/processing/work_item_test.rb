@@ -19,7 +19,7 @@ module Skep
         item.split_failed_key(nil)
         parts = item.parts
         parts.first.split
-        parts.first.next_batch
+        parts.first.next_slice
         assert_equal [7.0, 7.0], parts.map { |one| one.failures.since }
       end
 
@@ -33,7 +33,7 @@ module Skep
       test "keys behind a message that has failed alone before don't wait for its backoff" do
         item = item(%w[a b c a])
         item.isolate { |message| message.offset == 1 }
-        item.next_batch
+        item.next_slice
         item.failed(1)
         item.split_failed_key(1)
         item.back_off(60)
@@ -58,17 +58,16 @@ module Skep
         item = item(%w[a b])
         item.split
         assert_equal [0], offsets(item)
-        item.next_batch
+        item.next_slice
         assert_equal [1], offsets(item)
       end
 
       test "its end offset counts for its last batch, and for an item without messages" do
-        batch = Batch.new("t", 0, (0..1).map { |n| Message.new("t", 0, n, nil, nil, 0, {}) })
-        item = Processing::WorkItem.new(nil, [batch], end_offset: 5)
+        item = Processing::WorkItem.new(nil, [slice(%w[a b])], end_offset: 5)
         assert_equal 4, item.last_offset
         item.split
         assert_equal 0, item.last_offset
-        item.next_batch
+        item.next_slice
         assert_equal 4, item.last_offset
         item.drop
         assert_nil item.end_offset
@@ -131,17 +130,17 @@ module Skep
       test "splits off keys of which all messages are done" do
         item = item(%w[a b a])
         item.isolate { |message| message.offset.zero? }
-        item.next_batch
+        item.next_slice
         assert_equal [item], item.parts
         item.marked = 1
         item.drop_marked
         here, over = item.parts
         assert_equal [[[2], %w[a]], [nil, %w[b]]],
-                     [[offsets(here), here.keys.values.uniq], [over.batch, over.keys.values]]
+                     [[offsets(here), here.keys.values.uniq], [over.slice, over.keys.values]]
       end
 
       test "splits nothing off if it has one key, or isn't ordered by key" do
-        [item(%w[a a]), Processing::WorkItem.new(nil, [batch(%w[a b])])].each do |item|
+        [item(%w[a a]), Processing::WorkItem.new(nil, [slice(%w[a b])])].each do |item|
           item.split_failed_key(nil)
           item.split_failed_key(1)
           assert_equal [item], item.parts
@@ -159,13 +158,14 @@ module Skep
       private
 
       def item(keys)
-        Processing::WorkItem.new(nil, [batch(keys)], keys.each_with_index.to_h { |k, n| [n, k] })
+        Processing::WorkItem.new(nil, [slice(keys)], keys.each_with_index.to_h { |k, n| [n, k] })
       end
 
-      def offsets(item) = item.batch.map(&:offset)
+      def offsets(item) = item.slice.messages.map(&:offset)
 
-      def batch(keys)
-        Batch.new("t", 0, keys.map.with_index { |k, n| Message.new("t", 0, n, k, nil, 0, {}) })
+      def slice(keys)
+        messages = keys.map.with_index { |key, n| Message.new("t", 0, n, key, nil, 0, {}) }
+        Processing::Slice.new("t", 0, messages)
       end
     end
   end

@@ -29,9 +29,9 @@ ExampleScenario.play do
 
   again = lambda do |partition|
     some = messages.select { |_, _, number| number == partition }.each_with_index
-    Skep::Kafka::Batch.new("views", partition, some.map do |(page, payload, _), offset|
+    Skep::Kafka::Testing.batch("views", some.map do |(page, payload, _), offset|
       Skep::Kafka::Message.new("views", partition, offset, page, payload, 0, {})
-    end)
+    end, partition:)
   end
 
   swarm = run_example("windowed_count", "DATABASE_URL" => database.url)

@@ -69,8 +69,9 @@ module Fakes
       return if seeking? || !more?
 
       self.items -= 1
-      batch = Skep::Kafka::Batch.new(*key, [Skep::Kafka::Message.new(*key, 41, nil, nil, 0, {})])
-      Skep::Kafka::Processing::WorkItem.new(self, [batch], order:)
+      message = Skep::Kafka::Message.new(*key, 41, nil, nil, 0, {})
+      slice = Skep::Kafka::Processing::Slice.new(*key, [message])
+      Skep::Kafka::Processing::WorkItem.new(self, [slice], order:)
     end
   end
   stands_for ScheduledPartition, "Skep::Kafka::Processing::AssignedPartition",

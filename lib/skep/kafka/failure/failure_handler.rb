@@ -3,10 +3,11 @@
 # Carries out what RetryPolicy decides of a batch that isn't done: discards its outputs, counts its
 # failure, and has it retried, split, dead-lettered or held. Reports each failure.
 #
-#   failure_handler.handler_raised(item, error, at: 41)   # at: the message's offset, if it is known
-#   failure_handler.handler_raised(item, error, at: 41, unreadable: [41, 43])   # its deserializer
+#   failure_handler.handler_raised(item, attempt, error)   # the handler, or a filter
+#   failure_handler.handler_raised(item, attempt, error, at: 41, unreadable: [41, 43])   # a
+#                                                                            # deserializer
 #   failure_handler.pause_or_seek(item, [:pause, 30, :info])   # seconds, and the log's level
-#   failure_handler.poison(item)   # its one message is poison, see PoisonDetector: it isn't tried
+#   failure_handler.poison(item, attempt)   # its message is poison, see PoisonDetector: not tried
 module Skep
   module Kafka
     module Failure
@@ -38,26 +39,27 @@ module Skep
         end
 
         # unreadable: the offsets of messages for which the deserializer raised.
-        def handler_raised(item, error, at: nil, unreadable: [])
-          batch, attempt = item.batch, item.attempt(error, at, unreadable:)
-          @metrics.count(batch, :failures) unless attempt.unreadable_of_several?
+        def handler_raised(item, attempt, error, at: attempt.failed_at(error), unreadable: [])
+          item.record(attempt, error, at, unreadable:)
+          slice = item.slice
+          @metrics.count(slice, :failures) unless attempt.unreadable_of_several?
           undo(item)
           history = count_failure(item, at) if attempt.counted?
           decision = decide(item, attempt, history)
-          if decision.action == :continue then continue(item, batch, attempt, decision)
+          if decision.action == :continue then continue(item, slice, attempt, decision)
           else
-            item.split_failed_key(at, wait: batch.first_offset == at)
+            item.split_failed_key(at, wait: slice.first_offset == at)
             carry_out(decision, item, attempt, history)
           end
           return if decision.action == :isolate # nothing has failed yet
 
-          context = { **place(batch, at), attempt: history&.number || 0 }
+          context = { **place(slice, at), attempt: history&.number || 0 }
           tell_hooks(error, context, final: decision.final?) # last: a block may never return
         end
 
         # requested: what Batch#pause or Batch#seek asked for.
         def pause_or_seek(item, requested)
-          last = item.batch.last_offset
+          last = item.slice.last_offset
           undo(item)
           case requested
           in [:pause, seconds, level] then pause(item, seconds, level)
@@ -66,14 +68,14 @@ module Skep
         end
 
         # Does with a poison message what `on_poison:` says.
-        def poison(item)
-          batch = item.batch
-          crashes = @poison.crashes(batch)
-          error = CrashedNode.new(crashes:, total: @poison.total(batch), ends: @poison.ends(batch))
-          item.failed(batch.first_offset) # for the backoff, if it can't be dead-lettered
-          reported = item.poison_reported_offset == batch.first_offset
+        def poison(item, attempt)
+          slice = item.slice
+          crashes = @poison.crashes(slice)
+          error = CrashedNode.new(crashes:, total: @poison.total(slice), ends: @poison.ends(slice))
+          item.failed(slice.first_offset) # for the backoff, if it can't be dead-lettered
+          reported = item.poison_reported_offset == slice.first_offset
           report_poison(item, error, crashes) unless reported
-          attempt = item.attempt(error, batch.first_offset, crashes:)
+          item.record(attempt, error, slice.first_offset, crashes:)
           carry_out(decide(item, attempt, item.failures), item, attempt, item.failures)
         end
 
@@ -94,9 +96,9 @@ module Skep
           RetryPolicy::Evidence.new(others_wait: @scheduler.awaiting_success?(item.partition))
         end
 
-        # history: of the batch before it was split.
+        # history: of the slice before it was split.
         def carry_out(decision, item, attempt, history)
-          report_kept(item.batch) if decision.why == :dead_letter_topic
+          report_kept(item.slice) if decision.why == :dead_letter_topic
           @options.waited(item.partition) if decision.why == :retry_for
           case decision.action
           when :retry then try_again(item, attempt.error, history, decision)
@@ -110,10 +112,10 @@ module Skep
 
         # The messages behind the mark haven't failed: nothing is counted for them, and the error is
         # of none of them.
-        def continue(item, batch, attempt, decision)
+        def continue(item, slice, attempt, decision)
           seconds = decision.seconds
           item.back_off(seconds) if seconds
-          report_failure(batch, attempt.error, seconds&.round(3), **place(batch, attempt.offset),
+          report_failure(slice, attempt.error, seconds&.round(3), **place(slice, attempt.offset),
                                                         hint: seconds ? SOME_MARKED : MARKED)
         end
 
@@ -122,36 +124,36 @@ module Skep
           item.back_off(seconds, awaiting: (OS.now if decision.awaits_success))
           hint = ENDLESS if history.number == 1 && @options.dead_letter_topic.nil?
           hint = DatabasePool.hint(@options.threads) if DatabasePool.exhausted?(error)
-          report_failure(item.batch, error, seconds.round(3), attempt: history.number,
+          report_failure(item.slice, error, seconds.round(3), attempt: history.number,
                                                               **(hint ? { hint: } : {}))
           report_held(item.partition) if item.partition.held?
         end
 
         def one_by_one(item, attempt, history)
-          report_failure(item.batch, attempt.error, 0, attempt: history.number, hint: ONE_BY_ONE)
+          report_failure(item.slice, attempt.error, 0, attempt: history.number, hint: ONE_BY_ONE)
           item.split(known: !attempt.offset.nil?)
         end
 
         # The message, and what waits for it, isn't tried again before the node ends.
         def hold(item, attempt, history)
           unless attempt.crashes # that was reported already
-            report_failure(item.batch, attempt.error, nil, attempt: history.number, hint: PAUSED)
+            report_failure(item.slice, attempt.error, nil, attempt: history.number, hint: PAUSED)
           end
           item.pause
         end
 
         def dead_letter(item, attempt)
-          batch = item.batch
+          slice = item.slice
           crashes = { crashes: attempt.crashes }.compact # for the dead letter's headers
           attempts = attempt.crashes || item.failures.count
           @node.busy(for: DeadLetterQueue::LONGEST * @options.threads) do
-            @dead_letter_queue.put(batch.messages.first, attempt.error,
+            @dead_letter_queue.put(slice.messages.first, attempt.error,
                                    to: @options.dead_letter_topic, attempts:, **crashes,
                                    through: @outputs)
           end
           done(item, :dead_letters) or return
 
-          @report.failed(:dead_lettered, batch, attempt.error, attempt: attempts, **crashes,
+          @report.failed(:dead_lettered, slice, attempt.error, attempt: attempts, **crashes,
                                                                to: @options.dead_letter_topic)
         rescue OutputFailed => e
           stays(item, e)
@@ -165,8 +167,8 @@ module Skep
         end
 
         def done(item, counter)
-          batch = item.batch
-          @completion.batch_done(item) and @metrics.count(batch, counter)
+          slice = item.slice
+          @completion.batch_done(item) and @metrics.count(slice, counter)
         end
 
         # The message stays in its partition, and is tried again.
@@ -178,28 +180,28 @@ module Skep
         end
 
         # The message came from the dead letter topic, and would be read from there again.
-        def report_kept(batch)
+        def report_kept(slice)
           @report.problem("DEAD_LETTER", KEPT, name: :not_dead_lettered, level: :warn,
-                                               hint: RETRIED, **batch.place.except(:last_offset))
+                                               hint: RETRIED, **slice.place.except(:last_offset))
         end
 
         def report_poison(item, error, crashes)
-          batch = item.batch
-          item.poison_reported_offset = batch.first_offset
-          @poison.report_poison(batch)
-          @report.failed(:message_quarantined, batch, error,
+          slice = item.slice
+          item.poison_reported_offset = slice.first_offset
+          @poison.report_poison(slice)
+          @report.failed(:message_quarantined, slice, error,
                          crashes:, verdict: @options.on_poison,
                          hint: POISON_HINTS.fetch(@options.on_poison))
         end
 
         # offset: of the message that failed, if it is known.
-        def place(batch, offset) = offset ? { **batch.place, offset: } : batch.place
+        def place(slice, offset) = offset ? { **slice.place, offset: } : slice.place
 
         # Marked messages are done; output messages since the mark are discarded.
         def undo(item)
           @outputs.abort_batch
           @completion.keep_rest(item)
-          item.batch&.__reset_strings
+          item.slice&.reset_strings
         end
 
         def seek(item, place, last)
@@ -212,15 +214,15 @@ module Skep
           item.back_off(seconds)
           topic, partition = item.partition.key
           @report.event(:kafka_paused, topic:, partition:, retry_in: seconds, level:,
-                                      offset: item.batch&.first_offset)
+                                      offset: item.slice&.first_offset)
         end
 
-        def report_failure(batch, error, retry_in, **facts)
-          @metrics.count(batch, :retries)
-          # Without retry_in this is the last that is said of the batch.
-          return @report.failed(:handler_failed, batch, error, **facts) unless retry_in
+        def report_failure(slice, error, retry_in, **facts)
+          @metrics.count(slice, :retries)
+          # Without retry_in this is the last that is said of the slice.
+          return @report.failed(:handler_failed, slice, error, **facts) unless retry_in
 
-          @report.retried(batch, error, retry_in:, **facts)
+          @report.retried(slice, error, retry_in:, **facts)
         end
 
         # Calls the blocks of Swarm#on_error: at the first failure of a kind, then once in ten

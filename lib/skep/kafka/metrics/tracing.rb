@@ -104,7 +104,7 @@ module Skep
           context ? ::OpenTelemetry::Context.with_current(context, &) : yield
         end
 
-        def contexts_of(batch) = batch.__first(LINKS).filter_map { |message| context_of(message) }
+        def contexts_of(slice) = slice.first(LINKS).filter_map { |message| context_of(message) }
 
         # Returns nil for a message without a context.
         def context_of(message)

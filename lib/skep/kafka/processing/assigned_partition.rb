@@ -2,9 +2,9 @@
 
 # A partition that is assigned to this node: reads its messages, makes work items of them, and
 # tracks which of them are done. The scheduler calls it under its lock, all but `epoch`, which is
-# thread-safe, `give`, which has a lock of its own, and `read`, which one thread at a time calls
-# without the scheduler's lock. PartitionOrder (below) or KeyOrder decides which messages may be
-# processed now, and how many are read: one batch, or by key `max_out_of_order:` messages and
+# thread-safe, `with_attempt`, which has a lock of its own, and `read`, which one thread at a time
+# calls without the scheduler's lock. PartitionOrder (below) or KeyOrder decides which messages may
+# be processed now, and how many are read: one batch, or by key `max_out_of_order:` messages and
 # 16 MiB.
 #
 #   partition = AssignedPartition.new(reader, id: 7, wakeup_pipe:, options:, seeking:)
@@ -24,7 +24,7 @@ module Skep
     module Processing
       class AssignedPartition
         # Messages whose keys the user's callable returns (`ordered_by:`).
-        Unsorted = Struct.new(:partition, :batch, :bytes) do
+        Unsorted = Struct.new(:partition, :slice, :bytes) do
           def needs_keys? = true
         end
         RETRY_SECONDS = 1.0
@@ -56,8 +56,8 @@ module Skep
           @state = :idle
           @in_flight = 0
           @user_state = {}
-          @given = {}.compare_by_identity # batches that handlers process now
-          @given_lock = Mutex.new
+          @attempts = {}.compare_by_identity # of handlers that run now
+          @attempts_lock = Mutex.new
           @new = true
           restart_at
         end
@@ -100,7 +100,7 @@ module Skep
 
         # The keys of `unsorted`'s messages, one for each.
         def sort(keys)
-          @unpacked = [@unsorted.batch.messages, keys, @unsorted.bytes]
+          @unpacked = [@unsorted.slice.messages, keys, @unsorted.bytes]
           @unsorted = nil
         end
 
@@ -110,7 +110,7 @@ module Skep
         def draw
           put if @unpacked && !seeking?
           messages, keys = @order.take
-          return item([Batch.new(topic, number, messages)], keys) if messages
+          return item([Slice.new(topic, number, messages)], keys) if messages
 
           take_nothing if gap_ahead? && !seeking?
         end
@@ -120,7 +120,7 @@ module Skep
 
         # The messages of the item's batch up to that offset are done.
         def done(item, offset)
-          if item.batch then @order.done(item.batch, offset, after: item.marked)
+          if item.slice then @order.done(item.slice, offset, after: item.marked)
           else @order.skip_to(offset + 1)
           end
           @in_doubt = false
@@ -199,23 +199,23 @@ module Skep
         # than the position.
         def in_doubt? = @in_doubt || (seeking? && state == :reading) ? true : false
 
-        # how: :asked or :lost. Handlers that process one of its batches learn of it: Batch#each
-        # ends early.
+        # how: :asked or :lost. Handlers that process its messages learn of it: Batch#each ends
+        # early.
         def revoke(how)
           @reader.shut
           @revoked = how
-          given = @given_lock.synchronize { @given.keys }
-          given.each { |batch| batch.__end_early(at_once: how == :lost) }
+          running = @attempts_lock.synchronize { @attempts.keys }
+          running.each { |attempt| attempt.end_early(at_once: how == :lost) }
         end
 
-        # A handler processes that batch during the block. Workers call it without the scheduler's
+        # A handler makes that attempt during the block. Workers call it without the scheduler's
         # lock.
-        def give(batch)
-          @given_lock.synchronize { @given[batch] = true }
-          batch.__end_early if revoked
+        def with_attempt(attempt)
+          @attempts_lock.synchronize { @attempts[attempt] = true }
+          attempt.end_early if revoked
           yield
         ensure
-          @given_lock.synchronize { @given.delete(batch) }
+          @attempts_lock.synchronize { @attempts.delete(attempt) }
         end
 
         # Where its next owner begins if nothing more is committed; nil before the first read.
@@ -263,9 +263,9 @@ module Skep
         end
 
         # By key, a work item's last message isn't the last one that was read.
-        def item(batches, keys)
+        def item(slices, keys)
           end_offset = @end_offset unless keys&.any?
-          WorkItem.new(self, @beyond.isolate(batches), keys, order: @order, end_offset:,
+          WorkItem.new(self, @beyond.isolate(slices), keys, order: @order, end_offset:,
                                                              failures_by_offset: @beyond.failures)
         end
 
@@ -320,7 +320,7 @@ module Skep
           messages = without_done(messages) if messages.is_a?(Array)
           if messages.empty? then @unpacked = nil
           elsif @order.needs_keys?
-            @unsorted = Unsorted.new(self, Batch.new(topic, number, messages), message_set.bytes)
+            @unsorted = Unsorted.new(self, Slice.new(topic, number, messages), message_set.bytes)
           else
             @unpacked = [messages, @order.keys(messages), message_set.bytes]
           end
@@ -358,7 +358,7 @@ module Skep
       #   messages = order.unpack(message_set)
       #   order.put(messages, order.keys(messages), bytes: message_set.bytes)
       #   messages, keys = order.take      # for a work item; nil while another one is in flight
-      #   order.done(batch, 41)            # the batch's messages up to that offset are done
+      #   order.done(slice, 41)            # the slice's messages up to that offset are done
       #   order.release(item)              # the work item isn't in flight any more
       #
       # KeyOrder orders messages by key.
@@ -393,7 +393,7 @@ module Skep
 
         # For a work item without messages: nothing is taken before its release.
         def take_nothing = @in_flight = true
-        def done(_batch, offset, **) = @position = offset + 1
+        def done(_slice, offset, **) = @position = offset + 1
 
         # There are no messages before that offset which aren't done.
         def skip_to(offset) = @position = [@position, offset].compact.max

@@ -5,8 +5,8 @@
 # crashes it in the handler.
 #
 #   key_extractor = KeyExtractor.new(options, node, poison, exclusive_lock)
-#   key_extractor.call(batch)              # => the keys, one for each message
-#   key_extractor.raise_again(item, batch) # raises what the callable raised
+#   key_extractor.call(slice)              # => the keys, one for each message
+#   key_extractor.raise_again(item, messages) # raises what the callable raised
 #
 # The callable gets a suspected message while nothing else runs in the node, and a poison message
 # not at all.
@@ -20,16 +20,16 @@ module Skep
         end
 
         # The key of a message without one, or for which the callable raises, is the message itself.
-        def call(batch)
-          parts(batch).flat_map { |part| keys(part) }
+        def call(slice)
+          parts(slice).flat_map { |part| keys(part) }
         end
 
         # Calls the callable again for messages that are their own keys: an exception counts as one
         # of the handler then.
-        def raise_again(item, batch)
+        def raise_again(item, messages)
           return unless item.keys.each_value.any?(Message)
 
-          batch.each do |message|
+          messages.each do |message|
             @key_of.call(message) if item.keys[message.offset].is_a?(Message)
           end
         end
@@ -40,25 +40,24 @@ module Skep
 
         private
 
-        def parts(batch)
-          ranges = @poison.any? ? @poison.ranges(batch) : []
-          return [batch] if ranges.empty?
+        def parts(slice)
+          ranges = @poison.any? ? @poison.ranges(slice) : []
+          return [slice] if ranges.empty?
 
-          batch.isolate { |message| ranges.any? { |range| range.cover?(message.offset) } }
+          slice.isolate { |message| ranges.any? { |range| range.cover?(message.offset) } }
         end
 
-        def keys(batch)
-          return batch.messages if @poison.poison?(batch)
-          return extract(batch) unless @poison.alone?(batch)
+        def keys(slice)
+          return slice.messages if @poison.poison?(slice)
+          return extract(slice) unless @poison.alone?(slice)
 
-          @lock.synchronize(exclusive: true) { extract(batch) } || batch.messages
+          @lock.synchronize(exclusive: true) { extract(slice) } || slice.messages
         end
 
-        def extract(batch)
-          @node.in_flight(batch.label)
-          batch.__attach(@node)
+        def extract(slice)
+          @node.in_flight(slice.label)
           keys = []
-          batch.each { |message| keys << key_of(message) }
+          Attempt.new(slice, @node).each { |message| keys << key_of(message) }
           @node.in_flight(nil)
           keys
         end

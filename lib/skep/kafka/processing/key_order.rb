@@ -79,8 +79,8 @@ module Skep
 
         def take_nothing = nil # other work items may be taken meanwhile
 
-        def done(batch, offset, after: nil)
-          messages = batch.messages
+        def done(slice, offset, after: nil)
+          messages = slice.messages
           from = after ? messages.bsearch_index { |message| message.offset > after } : 0
           messages.drop(from || messages.size).each do |message|
             break if message.offset > offset

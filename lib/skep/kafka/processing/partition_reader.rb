@@ -270,11 +270,11 @@ module Skep
           @failures = former ? former.failures.dup : {}
         end
 
-        # Returns false if the item is no batch of one message that has failed.
+        # Returns false if the item's slice isn't one message that has failed.
         def failed(item)
           return false unless item.failed_alone?
 
-          @failures[item.batch.first_offset] = item.failures
+          @failures[item.slice.first_offset] = item.failures
         end
 
         # The most messages to read at once, `most` or fewer. A read knows only the leader epoch of
@@ -291,14 +291,14 @@ module Skep
           @former ? messages.reject { |message| former.done?(message.offset) } : messages
         end
 
-        # What has failed alone gets batches of its own. If reading has begun before the committed
+        # What has failed alone gets slices of its own. If reading has begun before the committed
         # offset, it is another log: its messages haven't failed.
-        def isolate(batches)
-          return batches if @failures.empty? || batches.empty?
+        def isolate(slices)
+          return slices if @failures.empty? || slices.empty?
 
-          forget if batches.first.first_offset < @offset
-          batches.flat_map do |batch|
-            batch.isolate { |message| @failures.key?(message.offset) }
+          forget if slices.first.first_offset < @offset
+          slices.flat_map do |slice|
+            slice.isolate { |message| @failures.key?(message.offset) }
           end
         end
 

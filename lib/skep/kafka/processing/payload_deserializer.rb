@@ -3,7 +3,7 @@
 # Gives the messages of a batch their values (`deserializer:`) before the handler sees them.
 #
 #   deserializer = PayloadDeserializer.for(:json)
-#   deserializer.call(batch)   # => a batch whose messages have a `value`
+#   deserializer.call(batch)   # => copies of its messages, which have a `value`
 #
 # The worker calls it again for each try, so that a handler may change the values. The status page
 # shows the message whose payload is being read, as in the handler.
@@ -51,7 +51,7 @@ module Skep
           end
           raise Unreadable.new(errors) if errors.any?
 
-          batch.__of(messages)
+          messages
         end
 
         private

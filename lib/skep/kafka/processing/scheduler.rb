@@ -163,7 +163,7 @@ module Skep
         # next batch. Returns :stored, or :partition_lost if the offset may not be committed any
         # more.
         def complete(item)
-          @lock.synchronize { store(item, item.last_offset).tap { item.next_batch } }
+          @lock.synchronize { store(item, item.last_offset).tap { item.next_slice } }
         end
 
         # The same for the batch's messages up to that offset.
@@ -180,7 +180,7 @@ module Skep
         # The partition continues at that place once none of its messages is in flight and those
         # before the work item are done. last: the last offset of the work item's batch. Returns the
         # lowest offset for which the seek waits, or nil.
-        def seek(item, place, last = item.batch&.last_offset)
+        def seek(item, place, last = item.slice&.last_offset)
           @lock.synchronize do
             partition = item.partition
             partition.seek(place, item, last)

@@ -94,7 +94,7 @@ module Skep
         end
 
         def took(item)
-          @lock.synchronize { @turns[Thread.current]&.messages = true if item.batch }
+          @lock.synchronize { @turns[Thread.current]&.messages = true if item.slice }
         end
 
         def turn_over

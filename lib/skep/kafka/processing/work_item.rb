@@ -3,9 +3,9 @@
 # Messages of a partition that must be processed in order, by one worker at a time. A partition has
 # one work item at a time; with `ordered_by: :key` it has many, and no key is in two of them.
 #
-#   item.batch                # the one to process now; nil when the item is done
-#   item.next_batch           # the batch is done
-#   item.marked = 41          # the batch's messages up to that offset are done
+#   item.slice                # the messages to try now; nil when the item is done
+#   item.next_slice           # the slice is done
+#   item.marked = 41          # the slice's messages up to that offset are done
 #   item.drop_marked          # continues with the messages after the mark
 #   item.back_off(0.2)        # it is retried after so many seconds; other items continue
 #   item.back_off(9, awaiting: OS.now)   # or when others succeed that began after that time
@@ -20,20 +20,20 @@ module Skep
         attr_reader :keys # by offset, if the partition is ordered by key
         attr_reader :order # the partition's, when it was drawn
         attr_reader :end_offset # the next offset that may have a message, after its own
-        attr_accessor :marked # the offset up to which the batch is done
+        attr_accessor :marked # the offset up to which the slice is done
         attr_accessor :retry_at # monotonic seconds
         attr_accessor :waited_for_others # true: a suspect that has let other items go first
         attr_accessor :poison_reported_offset # of the last message that was reported
         attr_reader :awaiting
 
-        # since: when a batch failed first of which these batches are parts; outage_since: see
+        # since: when a slice failed first of which these are parts; outage_since: see
         # Failure::FailureCount. failures_by_offset: of messages that have been tried
-        # before, in another process or in a larger batch.
-        def initialize(partition, batches, keys = nil, order: nil, end_offset: nil, since: nil,
+        # before, in another process or in a larger slice.
+        def initialize(partition, slices, keys = nil, order: nil, end_offset: nil, since: nil,
                        outage_since: nil, failures_by_offset: {})
           @partition = partition
           @order, @end_offset = order, end_offset
-          @batches = batches
+          @slices = slices
           @keys = keys
           @since, @outage_since = since, outage_since
           @failures_by_offset = failures_by_offset
@@ -42,26 +42,26 @@ module Skep
 
         def needs_keys? = false # as AssignedPartition::Unsorted has it
         def ready = @retry_at = nil # the scheduler ends its backoff
-        def batch = @batches.first
-        def done? = @batches.empty?
+        def slice = @slices.first
+        def done? = @slices.empty?
 
         # The offsets of all its messages.
-        def offsets = @batches.flat_map { |batch| batch.messages.map(&:offset) }
+        def offsets = @slices.flat_map { |slice| slice.messages.map(&:offset) }
 
-        # The partition is done up to that offset once the batch is, or once the item is that has no
+        # The partition is done up to that offset once the slice is, or once the item is that has no
         # messages.
         def last_offset
-          @end_offset && @batches.size < 2 ? @end_offset - 1 : batch.last_offset
+          @end_offset && @slices.size < 2 ? @end_offset - 1 : slice.last_offset
         end
 
-        def next_batch
-          @batches.shift
+        def next_slice
+          @slices.shift
           forget_failures
           @marked = nil
           release_finished_keys if keys && !done?
         end
 
-        # The failures of the batch.
+        # The failures of the slice.
         def failures
           @failures ||= earlier_failures ||
                         Failure::FailureCount.new(since: @since, outage_since: @outage_since)
@@ -77,57 +77,56 @@ module Skep
 
         # The handler raised at that offset, if that is known.
         def failed(offset, now = OS.now)
-          failures.add(batch.size == 1 ? batch.first_offset : offset, now)
+          failures.add(slice.size == 1 ? slice.first_offset : offset, now)
         end
 
-        # What the failed try did. offset: of the message at which it failed, if that is known.
-        # others: see Attempt.
-        def attempt(error, offset, **others)
-          rest = @marked ? batch.__after(@marked) : batch
+        # Adds to the attempt what is known of its failure. offset: of the message at which it was,
+        # if that is known. others: see Attempt.
+        def record(attempt, error, offset, **others)
+          rest = @marked ? slice.after(@marked) : slice
           apart = rest ? keys_apart(rest, offset) : []
           size = rest.nil? || apart.empty? ? rest&.size.to_i : count_without(rest, apart)
-          Attempt.new(error:, offset:, marked: @marked, size:, topic: batch.topic,
-                      first_offset: batch.first_offset, last_offset: batch.last_offset,
-                      halved: offset.nil? && apart.any?, **others)
+          attempt.failed(error, offset, marked: @marked, size:, halved: offset.nil? && apart.any?,
+                                        **others)
         end
 
-        # Returns true if it is a batch of one message that has failed.
-        def failed_alone? = batch&.size == 1 && @failures&.count.to_i.positive?
+        # Returns true if it is a slice of one message that has failed.
+        def failed_alone? = slice&.size == 1 && @failures&.count.to_i.positive?
 
         # Marked messages aren't tried again. Returns their number.
         def drop_marked
           return 0 unless @marked
 
-          before, rest = batch.size, batch.__after(@marked)
-          @batches.insert(1, rest) if rest
-          next_batch
+          before, rest = slice.size, slice.after(@marked)
+          @slices.insert(1, rest) if rest
+          next_slice
           before - (rest&.size || 0)
         end
 
-        # The batch's messages are tried one by one. known: the message that has failed keeps its
+        # The slice's messages are tried one by one. known: the message that has failed keeps its
         # failures.
         def split(known: false)
-          replace_batch(batch.split, known:)
+          replace_slice(slice.split, known:)
           @back_off_together = nil
         end
 
-        # Messages for which the block is true get batches of their own. The message that has
+        # Messages for which the block is true get slices of their own. The message that has
         # failed keeps its failures, and no other inherits them.
         def isolate(&)
           @back_off_together = nil
-          parts = batch.isolate(&)
-          replace_batch(parts, known: true) if parts.size > 1
+          parts = slice.isolate(&)
+          replace_slice(parts, known: true) if parts.size > 1
         end
 
         # Splits off keys that don't have to wait for the one that failed: all but that offset's, or
         # half of them if it isn't known which one failed. wait: false lets them be tried at once,
-        # because the batch got further than its first message; otherwise they back off like the
+        # because the handler got further than its first message; otherwise they back off like the
         # rest. Of two halves neither has a failure counted.
         def split_failed_key(offset, wait: true)
           @back_off_together = nil
-          return split_off_others if keys && !@batches.one? && batch.size == 1
+          return split_off_others if keys && !@slices.one? && slice.size == 1
 
-          others = keys_apart(batch, offset)
+          others = keys_apart(slice, offset)
           return if others.empty?
 
           restart_count unless offset
@@ -149,25 +148,25 @@ module Skep
 
         # Replaces each message by what the block returns for it.
         def copy_messages(&)
-          @batches.map! { |batch| batch.__of(batch.messages.map(&)) }
+          @slices.map! { |slice| slice.with(slice.messages.map(&)) }
         end
 
-        # It isn't tried any more before the node ends. Keys other than that of its batch of one
+        # It isn't tried any more before the node ends. Keys other than that of its slice of one
         # message are.
         def pause
-          split_off(keys.values.uniq - [keys[batch.first_offset]]) if keys
+          split_off(keys.values.uniq - [keys[slice.first_offset]]) if keys
           @retry_at = Float::INFINITY
           @awaiting = nil
         end
 
         # None of its messages is tried any more.
         def drop
-          @batches.clear
+          @slices.clear
           @end_offset = nil
         end
 
         def inspect
-          "#<Skep::Kafka::Processing::WorkItem #{batch&.label || partition} " \
+          "#<Skep::Kafka::Processing::WorkItem #{slice&.label || partition} " \
             "failures=#{@failures&.count.to_i}>"
         end
 
@@ -178,17 +177,17 @@ module Skep
         private
 
         def earlier_failures
-          @failures_by_offset[batch.first_offset] if @failures_by_offset.any? && batch.size == 1
+          @failures_by_offset[slice.first_offset] if @failures_by_offset.any? && slice.size == 1
         end
 
-        def replace_batch(parts, known:)
+        def replace_slice(parts, known:)
           kept = { failures.offset => failures.of_message } if known && failures.offset
-          @batches[0, 1] = parts
+          @slices[0, 1] = parts
           restart_count
           @failures_by_offset = @failures_by_offset.merge(kept) if kept
         end
 
-        # It isn't known which part of the batch failed: each begins without failures, but keeps the
+        # It isn't known which part of the slice failed: each begins without failures, but keeps the
         # time of the first one.
         def restart_count
           @since = failures.since
@@ -205,38 +204,38 @@ module Skep
 
         # Messages of keys that are done here needn't wait for the other keys.
         def release_finished_keys
-          left = @batches.flat_map { |batch| batch.messages.map { |one| keys[one.offset] } }
+          left = @slices.flat_map { |slice| slice.messages.map { |one| keys[one.offset] } }
           done = keys.values.uniq - left
           split_off(done) if done.any?
         end
 
-        # Makes an item of those keys, with their share of each batch and no failures counted.
+        # Makes an item of those keys, with their share of each slice and no failures counted.
         def split_off(some)
           some = some.to_h { |key| [key, true] }
           theirs, @keys = keys.partition { |_, key| some.key?(key) }.map(&:to_h)
-          batches = @batches.filter_map { |batch| batch.__part { |one| theirs.key?(one.offset) } }
-          @batches = @batches.filter_map { |batch| batch.__part { |one| @keys.key?(one.offset) } }
-          WorkItem.new(partition, batches, theirs, order:, since: @since, outage_since:,
+          slices = @slices.filter_map { |slice| slice.part { |one| theirs.key?(one.offset) } }
+          @slices = @slices.filter_map { |slice| slice.part { |one| @keys.key?(one.offset) } }
+          WorkItem.new(partition, slices, theirs, order:, since: @since, outage_since:,
                                                    failures_by_offset: @failures_by_offset)
                   .tap { |item| @split_off << item }
         end
 
-        # Those of the batches behind its batch of one message.
+        # Those of the slices behind its slice of one message.
         def split_off_others
-          others = keys.values.uniq - [keys[batch.first_offset]]
+          others = keys.values.uniq - [keys[slice.first_offset]]
           split_off(others) if others.any?
         end
 
-        # The keys of the batch that needn't wait for the one that failed.
-        def keys_apart(batch, offset)
-          return [] unless keys && @batches.one?
+        # The keys of the slice that needn't wait for the one that failed.
+        def keys_apart(slice, offset)
+          return [] unless keys && @slices.one?
 
-          all = batch.messages.map { |message| keys[message.offset] }.uniq
+          all = slice.messages.map { |message| keys[message.offset] }.uniq
           offset ? all - [keys[offset]] : all.drop((all.size + 1) / 2)
         end
 
-        def count_without(batch, some)
-          batch.messages.count { |message| !some.include?(keys[message.offset]) }
+        def count_without(slice, some)
+          slice.messages.count { |message| !some.include?(keys[message.offset]) }
         end
       end
 

@@ -7,8 +7,8 @@
 #   worker.run   # on a thread of its own, until the scheduler is closed (Scheduler#next_item)
 #   worker.run_until_quiet(node, failure: -> { nil })   # on the node's main thread
 #
-# A batch is done when the handler has returned: Completion (below) waits for its output and stores
-# its offset. PartitionOwnership (membership_lease.rb) says if a partition is still this node's.
+# A batch is done when the handler has returned: Completion waits for its output and stores its
+# offset. PartitionOwnership (membership_lease.rb) says if a partition is still this node's.
 # After a crash a batch's messages are processed one at a time; a message that crashes each node
 # isn't processed any more (Failure::PoisonDetector).
 module Skep
@@ -73,7 +73,7 @@ module Skep
 
         # Processes a work item of next_item and releases it.
         def work(item)
-          if item.batch then suspects? ? process_with_suspects(item) : process(item)
+          if item.slice then suspects? ? process_with_suspects(item) : process(item)
           elsif item.end_offset then @completion.skip_to(item)
           end
         rescue Exception # it ends the node: no worker is to begin anything more
@@ -97,18 +97,18 @@ module Skep
         def topic_of(item) = @topics.fetch(item.partition.options)
 
         def submit_keys(unsorted)
-          keys = topic_of(unsorted).key_extractor.call(unsorted.batch)
+          keys = topic_of(unsorted).key_extractor.call(unsorted.slice)
           @scheduler.submit_keys(unsorted, keys)
         ensure
           @scheduler.release(unsorted) unless keys # an exception that ends the node
         end
 
-        # Messages that may have crashed a node get batches of their own.
+        # Messages that may have crashed a node get slices of their own.
         def isolate_suspects(item)
-          ranges = @poison.ranges(item.batch)
+          ranges = @poison.ranges(item.slice)
           return if ranges.empty?
 
-          @report.event(:message_isolated, level: :warn, **item.batch.place, error: CRASHED,
+          @report.event(:message_isolated, level: :warn, **item.slice.place, error: CRASHED,
                                             hint: ISOLATED)
           item.isolate { |message| ranges.any? { |range| range.cover?(message.offset) } }
         end
@@ -119,9 +119,11 @@ module Skep
         def process(item) = @lock.synchronize { try(item) }
 
         def process_with_suspects(item)
-          isolate_suspects(item) if item.batch.size > 1
-          return topic_of(item).failure_handler.poison(item) if @poison.poison?(item.batch)
-          return process(item) unless @poison.alone?(item.batch)
+          isolate_suspects(item) if item.slice.size > 1
+          if @poison.poison?(item.slice)
+            return topic_of(item).failure_handler.poison(item, Attempt.new(item.slice))
+          end
+          return process(item) unless @poison.alone?(item.slice)
           return if others_first?(item)
 
           @lock.synchronize(exclusive: true) do
@@ -134,281 +136,112 @@ module Skep
         # A hang counts against its message only if something else was done (CrashAttribution), and
         # what is suspected lets nothing run beside it: so others of this node go first, once.
         def others_first?(item)
-          return false if item.waited_for_others || !@poison.hung?(item.batch)
+          return false if item.waited_for_others || !@poison.hung?(item.slice)
 
           item.back_off(OTHERS_FIRST)
           item.waited_for_others = true
         end
 
-        # An exception that ends the node leaves the batch on the status page.
+        # An exception that ends the node leaves the messages on the status page.
         def try(item)
           topic = topic_of(item)
-          @node.in_flight(item.batch.label)
+          @node.in_flight(item.slice.label)
           @node.beat
-          batch = attach(item, item.batch)
+          attempt = Attempt.new(item.slice, @node, @completion.marker(item))
           @completion.begin_try(item)
-          batch = filter(topic, item, batch)
-          batch = attach(item, topic.deserializer.call(batch)) if topic.deserializer
-          batch = run_handler(item, batch)
-          conclude(item, batch)
+          filter(topic, item, attempt)
+          deserialize(topic, attempt)
+          run_handler(item, attempt)
+          conclude(topic, item, attempt)
           @node.in_flight(nil)
         rescue PayloadDeserializer::Unreadable => e
           @node.in_flight(nil)
-          offset, error = e.errors.first
-          topic.failure_handler.handler_raised(item, error, at: offset, unreadable: e.errors.keys)
-        rescue UserError => e # the batch is retried
+          at, error = e.errors.first
+          topic.failure_handler.handler_raised(item, attempt, error, at:, unreadable: e.errors.keys)
+        rescue UserError => e # the messages are tried again
           @node.in_flight(nil)
-          topic.failure_handler.handler_raised(item, e, at: batch.__failed_at(e))
+          topic.failure_handler.handler_raised(item, attempt, e)
         end
 
-        def run_handler(item, batch)
-          if @database_offsets && (batch.size.positive? || item.partition.database_offset.nil?)
-            return @database_offsets.process(item, batch) { |some| run_in_transaction(item, some) }
-          end
+        # The handler doesn't get messages for which `filter:` is false. An exception of the filter
+        # counts as one of the handler.
+        def filter(topic, item, attempt)
+          topic.key_extractor&.raise_again(item, attempt.batch)
+          return unless topic.filter
 
-          call_handler(item, batch) if batch.size.positive?
-          batch
+          kept = attempt.batch.select { |message| topic.filter.call(message) }
+          attempt.filter(kept) unless kept.size == attempt.slice.size
+        end
+
+        def deserialize(topic, attempt)
+          return unless topic.deserializer
+
+          attempt.narrow(topic.deserializer.call(attempt.batch))
+        end
+
+        def run_handler(item, attempt)
+          size = attempt.slice.size
+          if @database_offsets && (size.positive? || item.partition.database_offset.nil?)
+            @database_offsets.process(item, attempt) { run_in_transaction(item, attempt) }
+          elsif size.positive?
+            call_handler(item, attempt)
+          end
         end
 
         # Returns the last offset that is done, once its output messages are written; nil: none is.
-        def run_in_transaction(item, batch)
-          attach(item, batch)
-          call_handler(item, batch) if batch.size.positive?
-          return if batch.__requested
+        def run_in_transaction(item, attempt)
+          call_handler(item, attempt) if attempt.slice.size.positive?
+          return if attempt.requested
 
-          last = batch.__ended_at ? last_done(item, batch) : item.last_offset
-          return if last < item.batch.first_offset
+          last = attempt.ended_at ? last_done(item, attempt) : item.last_offset
+          return if last < item.slice.first_offset
 
           @outputs.end_batch(item.partition, last)
           last
         end
 
-        # Returns the batch, or one without the messages for which `filter:` is false. An exception
-        # of the filter counts as one of the handler.
-        def filter(topic, item, batch)
-          topic.key_extractor&.raise_again(item, batch)
-          return batch unless topic.filter
-
-          kept = batch.select { |message| topic.filter.call(message) }
-          kept.size == batch.size ? batch : attach(item, batch.__of(kept))
-        end
-
-        def attach(item, batch)
-          batch.tap { |one| one.__attach(@node, @completion.marker(item)) }
-        end
-
-        def call_handler(item, batch)
+        def call_handler(item, attempt)
           ownership = PartitionOwnership.new(node: @node, partition: item.partition,
                                              consumer: @consumer, scheduler: @scheduler,
                                              lease: @lease, asks: !@transactional)
-          item.partition.give(batch) do
-            @metrics.time(batch) { handle(batch) } if batch.__owned(ownership)
+          item.partition.with_attempt(attempt) do
+            @metrics.time(attempt.slice) { handle(attempt) } if attempt.owned?(ownership)
           end
         ensure
-          batch.__detach
+          attempt.detach
         end
 
-        def handle(batch)
+        def handle(attempt)
+          batch = attempt.batch
           return @handler.call(batch, @node) unless @tracing
 
-          batch.__traced_by(@tracing)
-          @tracing.batch(batch) { @handler.call(batch, @node) }
+          attempt.tracing = @tracing
+          @tracing.batch(attempt.slice) { @handler.call(batch, @node) }
         end
 
-        def conclude(item, batch)
-          requested = batch.__requested
-          if requested then topic_of(item).failure_handler.pause_or_seek(item, requested)
-          elsif batch.__ended_at then @completion.batch_ended_early(item, last_done(item, batch))
-          else batch_done(item, batch)
+        def conclude(topic, item, attempt)
+          requested = attempt.requested
+          if requested then topic.failure_handler.pause_or_seek(item, requested)
+          elsif attempt.ended_at
+            @completion.batch_ended_early(item, last_done(item, attempt))
+          else batch_done(item, attempt)
           end
         end
 
         # A transaction holds all outputs of the handler. It is aborted if some of them may come
         # from messages that the partition's next owner processes.
-        def last_done(item, batch)
+        def last_done(item, attempt)
           whole = @outputs.transactional? || @database_offsets
-          whole && batch.__seen_beyond_end? ? item.batch.first_offset - 1 : batch.__ended_at
+          return attempt.ended_at unless whole && attempt.seen_beyond_end?
+
+          item.slice.first_offset - 1
         end
 
-        def batch_done(item, batch)
-          filtered = item.batch.size - batch.size
-          @metrics.count(batch, :filtered, filtered) if filtered.positive?
-          @completion.succeeded(item) if @completion.batch_done(item) && batch.size.positive?
-        end
-      end
-
-      # Completes a batch: waits for its output messages, stores its offset for the next commit,
-      # updates the counters, and clears any poison suspicion. Each worker has its own.
-      #
-      #   completion.begin_try(item)             # the handler is about to be called
-      #   completion.marker(item)                # what Batch#mark calls
-      #   completion.batch_done(item)            # the handler has returned
-      #   completion.batch_ended_early(item, 41) # up to there: the handler wasn't given the rest
-      #   completion.skip_to(item)               # it has no messages, only records to move past
-      #   completion.keep_rest(item)             # what the handler hasn't marked is tried again
-      #   completion.commit                      # commits all that is done; waits for the broker
-      #
-      # A commit has two steps. When a batch is done or marked, Scheduler#complete or #mark moves
-      # the partition's position. If it has moved, Consumer#store stores it in librdkafka. Then one
-      # of these commits it, in the first three rows without waiting for the answer:
-      #
-      # | when | by | thread |
-      # |---|---|---|
-      # | every `commit_interval`, unless by key | librdkafka: the stored offsets | its own |
-      # | every `commit_interval` by key; after a failure alone | OffsetCommitter | event loop |
-      # | when partitions are unassigned, unless by key | librdkafka: the stored offsets | its own |
-      # | partitions are revoked; before others are assigned | RebalanceListener | event loop |
-      # | an outage ends; the node leaves before its kill | EventLoop | event loop |
-      # | the node stops; before, if the whole swarm stops | EventLoop, await_other_nodes | main |
-      # | a partition seeks | Consumer#commit_and_seek | the one that reads it |
-      # | around a suspect message; after a poison message | #commit, below | worker |
-      # | the group may not know this node any more | PartitionOwnership | worker |
-      #
-      # In a transactional source a batch's offset isn't stored: TransactionalProducer#end_batch, on
-      # the worker's thread, commits it with the output, and #commit does nothing. A commit at a
-      # revocation or at the stop only repeats offsets that transactions have committed. It leaves
-      # out a partition whose transaction has no answer yet (AssignedPartition#in_doubt?).
-      #
-      # With `offsets: :database` the offset that counts is in the handler's database transaction.
-      class Completion
-        # Marks messages of one work item as done.
-        Marker = Struct.new(:completion, :item) do
-          # Returns false if the partition is lost. Raises OutputFailed.
-          def mark(offset) = completion.mark(item, offset)
-        end
-
-        COMMIT_SECONDS = 5.0
-        LATE = "the partition was lost before these messages were done"
-        UNDONE = "the partition was lost before these messages were processed"
-        REVOKED = "Its new owner processes them"
-        private_constant :Marker, :COMMIT_SECONDS, :LATE, :UNDONE, :REVOKED
-
-        def initialize(node:, poison:, outputs:, report:, consumer:, scheduler:, metrics:,
-                       database_offsets: nil)
-          @node, @poison, @outputs, @database_offsets = node, poison, outputs, database_offsets
-          @crash_suspects = node.crash_suspects
-          @report, @consumer, @scheduler, @metrics = report, consumer, scheduler, metrics
-          @generation = OS::Generation.count
-        end
-
-        def begin_try(item)
-          partition = item.partition
-          item.begin_try(partition.last_success) do
-            @scheduler.success_elsewhere(partition, item.batch.first_offset)
-          end
-          @began = OS.now
-          @outputs.begin_batch
-        end
-
-        def marker(item) = @database_offsets || Marker.new(self, item)
-
-        # The handler has processed messages; it begins with the next ones now.
-        def succeeded(item)
-          @scheduler.succeeded(item.partition, @began)
-          @began = OS.now
-        end
-
-        # Returns false if the partition was lost before the batch's transaction was committed.
-        # Raises OutputFailed if output messages weren't delivered.
-        def batch_done(item)
-          batch = item.batch
-          delivered = @outputs.end_batch(item.partition, item.last_offset)
-          return report_undone(batch) unless delivered
-
-          @database_offsets&.advance(item)
-          suspects = @crash_suspects.any?
-          poison = suspects && @poison.poison?(batch)
-          stored = @scheduler.complete(item)
-          count(batch, batch.size)
-          report_late(stored, batch)
-          commit if poison # otherwise it could be delivered again, and would be unsuspected
-          @poison.clear(item.partition) if suspects
-          true
-        end
-
-        # The partition is revoked: the messages up to that offset are done, and the rest isn't.
-        def batch_ended_early(item, offset)
-          batch = item.batch
-          return @outputs.abort_batch if offset < batch.first_offset
-          return report_undone(batch) unless @outputs.end_batch(item.partition, offset)
-
-          stored = @scheduler.mark(item, offset)
-          report_late(stored, batch, last_offset: offset)
-          keep_rest(item)
-        end
-
-        # The item has no messages: its partition's position moves past offsets without any. If that
-        # fails, the next message moves it.
-        def skip_to(item)
-          partition = item.partition
-          return unless @outputs.end_batch(partition, item.last_offset)
-
-          @scheduler.complete(item)
-          @metrics.moved
-        rescue OutputFailed, AuthorizationError => e
-          @outputs.abort_batch
-          @report.problem("REACH", @report.clean(e.message),
-                          name: :kafka_commit_failed, level: :warn, topic: partition.topic,
-                          partition: partition.number)
-        end
-
-        # Messages up to that offset are done, once what the handler has produced is delivered.
-        # Returns false if the partition is lost. Raises OutputFailed.
-        def mark(item, offset)
-          raise ForkedBatch unless @generation == OS::Generation.count
-
-          store_mark(item, offset) unless item.marked && offset <= item.marked
-          succeeded(item)
-          item.partition.revoked != :lost
-        end
-
-        # The messages after the mark are tried again, and have no failures yet if there is a mark.
-        def keep_rest(item) = count(item.batch, item.drop_marked)
-
-        # What is committed isn't delivered again, even if the node crashes.
-        def commit
-          return if @outputs.transactional?
-
-          pending = nil
-          done = @scheduler.certain do |all|
-            pending = @consumer.begin_commit(all) unless all == @committed
-          end
-          return unless pending
-
-          code = @node.busy(for: COMMIT_SECONDS + 1) { pending.wait(COMMIT_SECONDS) }
-          @committed = done if code.zero?
-        end
-
-        private
-
-        def store_mark(item, offset)
-          delivered = @outputs.end_batch(item.partition, offset)
-          raise PartitionLost.new(partition: item.partition.to_s) unless delivered
-
-          @scheduler.mark(item, offset)
-          @outputs.begin_batch # if that raises, the messages remain marked
-        end
-
-        def count(batch, number)
-          return if number.zero?
-
-          @node.processed(number)
-          @metrics.count(batch, :messages, number)
-        end
-
-        # (A transaction has committed the offset, too.)
-        def report_late(stored, batch, **facts)
-          report_revoked(LATE, batch, **facts) unless stored == :stored || @outputs.transactional?
-        end
-
-        def report_undone(batch)
-          report_revoked(UNDONE, batch)
-          false
-        end
-
-        def report_revoked(error, batch, **facts)
-          @report.event(:kafka_revoked_in_flight, level: :warn, **batch.place, **facts,
-                                                  error:, hint: REVOKED)
+        def batch_done(item, attempt)
+          filtered = attempt.filtered
+          @metrics.count(item.slice, :filtered, filtered) if filtered.positive?
+          handled = attempt.slice.size.positive?
+          @completion.succeeded(item) if @completion.batch_done(item) && handled
         end
       end
     end

@@ -137,8 +137,8 @@ module Skep
           @work = facts
         end
 
-        # Attaches the batch to this node.
-        def __given(batch) = batch.__attach(self, Marker.new(@marks))
+        # Returns a batch that reports to this node.
+        def __batch(slice) = Processing::Attempt.new(slice, self, Marker.new(@marks)).batch
 
         def __failed(error, **context)
           context = { swarm:, node: id, mold:, pid: Process.pid, **context }

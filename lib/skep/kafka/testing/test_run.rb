@@ -131,7 +131,7 @@ module Skep
           @tries[place(batch.messages.first)] += 1
           record(batch, @handed)
           @handler.call(batch, node)
-          record(batch, @returned) unless batch.__requested
+          record(batch, @returned) unless batch.__attempt.requested
         end
 
         def record(batch, places) = batch.messages.each { |one| places[place(one)] = true }
