@@ -7,7 +7,7 @@
 # Consumer decides nothing. Consumer::GroupMember subscribes, RebalanceListener accepts assignments
 # and revocations, and EventLoop leaves the group. Processing::Scheduler stores the offsets of done
 # batches. Which thread commits offsets when is listed above Processing::Completion
-# (processing/worker.rb).
+# (processing/completion.rb).
 #
 #   consumer = Consumer.new(settings)
 #   consumer.subscribe(["orders"])

@@ -13,7 +13,7 @@
 #   event_loop.stop         # ends the thread
 #   event_loop.leave        # commits what is done and leaves the group
 #
-# Which thread commits offsets when is listed above Completion (processing/worker.rb).
+# Which thread commits offsets when is listed above Completion (processing/completion.rb).
 #
 # A handler that hangs is found by the supervisor, from its missing heartbeats.
 module Skep

@@ -14,7 +14,7 @@
 #   tracker.copied(10, bytes: 100)   # except one of which its owner keeps a copy instead
 #
 # It commits nothing: when the position is committed, and with it what is done beyond, is
-# listed above Completion (worker.rb).
+# listed above Completion (completion.rb).
 module Skep
   module Kafka
     module Processing
