@@ -106,6 +106,29 @@ class PidfdTest < Skep::TestCase
     assert_nil wait_readable(reader).getc, "the grandchild still has the pipe open"
   end
 
+  test "kill_leftover_group ends what an exited child has left in its group" do
+    reader, writer = IO.pipe
+    pid = Process.spawn("sleep infinity & exit 7", pgroup: true, out: writer)
+    writer.close
+    with_pidfd(pid) do |pidfd|
+      assert IO.select([pidfd], nil, nil, 10)
+      pidfd.kill_leftover_group
+      assert_nil wait_readable(reader).getc, "it still runs"
+      assert_equal 7, pidfd.wait(timeout: 10).exitstatus
+    end
+  ensure
+    reader.close
+  end
+
+  test "kill_leftover_group leaves a group alone whose leader runs" do
+    blocked_child do |pid|
+      with_pidfd(pid) do |pidfd|
+        pidfd.kill_leftover_group
+        assert_predicate pidfd, :alive?
+      end
+    end
+  end
+
   test "is readable once its child has ended" do
     blocked_child do |pid|
       with_pidfd(pid) do |pidfd|

@@ -5,7 +5,6 @@ require "skep/os"
 
 class ProcessGroupTest < Skep::TestCase
   test "kill_others ends all others of the group that this process leads" do
-    skip "it needs the C extension" unless Skep::OS.native?
     out, err, status = run_program(<<~RUBY) # it leads a group; EOF means that all have ended
       require "skep/os"
       Signal.trap("CHLD", "IGNORE")
@@ -17,7 +16,6 @@ class ProcessGroupTest < Skep::TestCase
   end
 
   test "kill_others leaves no child" do
-    skip "it needs the C extension" unless Skep::OS.native?
     out, = run_program(<<~RUBY)
       require "skep/os"
       Skep::OS::ProcessTree::ProcessGroup.kill_others

@@ -28,7 +28,7 @@ module Skep
           # For an adopted io, the process must be alive now: later the pid may be reused.
           @identity = ProcIdentity.of(pid)
           @identity = @identity&.close if @io && !running?
-          raise Errno::ESRCH, "process #{pid}" unless @io || @identity
+          Kernel.raise Errno::ESRCH, "process #{pid}" unless @io || @identity
         end
 
         def running?
@@ -57,9 +57,19 @@ module Skep
         end
 
         def deliver(number, group)
-          raise Errno::ESRCH, "process #{pid}" unless @identity&.same?
+          known = @identity&.same? || (group && @identity && leaderless?)
+          Kernel.raise Errno::ESRCH, "process #{pid}" unless known # a swarm file may define raise
 
           Process.kill(number, group ? -pid : pid)
+        end
+
+        # Returns true if no process has the pid. What is left of the group that it led keeps the
+        # number from reuse, so it can still be signalled.
+        def leaderless?
+          Process.getpgid(pid)
+          false
+        rescue Errno::ESRCH
+          true
         end
 
         # Returns the adopted io, or that of a child's waiter.
