@@ -129,6 +129,22 @@ class NodeExitsTest < Skep::TestCase
     assert_equal :node_exited, @events.last.name
   end
 
+  test "a node that can't be watched is polled, and its group ends if its mold can't end it" do
+    reader, writer = IO.pipe
+    pid = Process.spawn("sleep infinity & exit 7", pgroup: true, out: writer)
+    writer.close
+    node = ready(launch(pid))
+    node.pidfd.define_singleton_method(:watchable?) { false }
+    @mold.live = false
+    @exits.follow(node)
+    @loop.turn(5) until node.state == :dead
+    assert_nil wait_readable(reader).getc, "what it has started still runs"
+    assert_equal [:node_died, nil], [@events.last.name, @events.last.facts["exit_status"]]
+  ensure
+    reader.close
+    Process.wait(pid)
+  end
+
   test "the supervisor reaps the nodes of a dead mold" do
     node = ready(launch(process))
     @exits.adopt(node)

@@ -18,7 +18,8 @@
 #    slot.
 #
 # A mold reaps and reports exits at once. One that doesn't within two seconds is stuck, and killed.
-# Where there are no pidfds (the fallbacks), a node has ended when its channel has, and its exit
+# Where there are no pidfds (the fallbacks), a node has ended when its channel has. It is polled as
+# well, since a process that it has forked may hold the channel open. If its mold has died, its exit
 # status is unknown.
 module Skep
   class Swarm
@@ -29,7 +30,9 @@ module Skep
         REPORT_STEP = 0.5
         REPORT_STEPS = 4
         LATE = 0.05
-        private_constant :REPORT_STEP, :REPORT_STEPS, :LATE
+
+        POLL_SECONDS = 1.0
+        private_constant :REPORT_STEP, :REPORT_STEPS, :LATE, :POLL_SECONDS
 
         def initialize(pool, config, lifecycle, loop:, events:)
           @pool = pool
@@ -40,6 +43,8 @@ module Skep
         end
 
         def follow(node)
+          return poll(node) unless node.pidfd.watchable?
+
           watch = @loop.watch(node.pidfd.to_io) do
             watch.cancel
             ended(node)
@@ -110,6 +115,14 @@ module Skep
           record_exit(node, IPC::ExitStatus.new)
         end
 
+        def poll(node)
+          if node.exited?
+            node.mold.live? ? ended(node) : await_report(node)
+          else
+            node.end_watch = @loop.after(POLL_SECONDS, early: POLL_SECONDS / 2) { poll(node) }
+          end
+        end
+
         # Its slot needn't wait for its mold, which may be busy or stopped.
         def ended(node)
           lose(node)
@@ -161,10 +174,20 @@ module Skep
         end
 
         # Where there is no pidfd to watch, the end of the channel stands for the end of the node.
+        # Without a mold that would end what is left of its group, the supervisor does.
         def await_report(node)
           return if !node.live? || node.pidfd&.watchable?
+          return expect_report(node) if node.mold.live?
 
-          node.mold.live? ? expect_report(node) : record_exit(node, IPC::ExitStatus.new)
+          kill_group(node)
+          record_exit(node, IPC::ExitStatus.new)
+        end
+
+        # It may not have exited yet, although its channel has closed.
+        def kill_group(node)
+          node.pidfd&.signal(:KILL, group: true)
+        rescue Errno::ESRCH, Errno::EPERM # nothing is left; or it is another user's
+          nil
         end
 
         # A mold that doesn't report the exit is killed. Where the exit is recorded without it, any

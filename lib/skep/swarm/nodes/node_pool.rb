@@ -217,7 +217,7 @@ module Skep
           @events.publish(:node_forked, node)
           node.channel.listen # not before: its messages need a node with a pid
           admit(node)
-          @exits.follow(node) if node.live? && pidfd&.watchable?
+          @exits.follow(node) if node.live? && pidfd
         end
 
         def fork_failed(page_index, error)
