@@ -63,6 +63,20 @@ class ForkServerTest < Skep::TestCase
     @node.close
   end
 
+  test "a preforked child that has just ended isn't assigned, and another is forked" do
+    order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [], 0)
+    preforked { |socket| socket.write("waiting") }
+    gone = @pid
+    deadline = Skep::OS.now + Patience.of(20)
+    until [nil, "Z"].include?(Skep::OS::ProcessState::Stat.of("/proc/#{gone}/stat")&.state)
+      flunk "it is still there" if Skep::OS.now > deadline
+    end
+    assert_nil @preforked.take(order, @null)
+    @preforked.soon
+    turn_until { @pid != gone }
+    turn_until { @loop.inspect.include?(" ios=0 ") }
+  end
+
   test "a preforked child that answers is left alone" do
     order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [], 0)
     preforked { |socket| [socket.write("waiting"), socket.wait_readable, socket.close, sleep] }

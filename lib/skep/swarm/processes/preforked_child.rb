@@ -54,8 +54,8 @@ module Skep
         # Returns nil if there is none, or if it can't be given its node's socket.
         def take(frame, socket)
           return unless @pidfd && waiting?
-          return unless @order.post(frame.type, frame.facts, lend: [socket])
-          return discard if @order.pending? # the kernel takes no descriptor just now
+          # It has just ended; or the kernel takes no descriptor just now.
+          return discard if !@order.post(frame.type, frame.facts, lend: [socket]) || @order.pending?
 
           @watch.cancel
           confirm(@order, @pidfd)
@@ -66,7 +66,7 @@ module Skep
           @timer&.cancel
           return unless @pidfd
 
-          @pidfd.signal(:KILL)
+          kill(@pidfd)
           @pidfd.to_io.wait_readable(END_SECONDS)
           exited
           nil
@@ -125,6 +125,10 @@ module Skep
           return if pidfd.closed? || !pidfd.alive?
 
           @stuck.call(pidfd.pid)
+          kill(pidfd)
+        end
+
+        def kill(pidfd)
           pidfd.signal(:KILL)
         rescue Errno::ESRCH # it has ended just now
           nil
