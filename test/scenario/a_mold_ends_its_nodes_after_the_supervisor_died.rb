@@ -31,8 +31,9 @@ Scenario.play do
     command_line(here.find { |event| event["node"].zero? }["pid"]).start_with?("sleep")
   end
   last = here.find { |event| event["node"] == 3 }["pid"]
-  [mold, last].each { |pid| swarm.kill(pid, :STOP) }
-  swarm.kill(last) # the stopped mold reaps it after the supervisor has died
+  # Nothing resumes a stopped mold without the C extension.
+  [*(mold if Skep::OS.native?), last].each { |pid| swarm.kill(pid, :STOP) }
+  swarm.kill(last) # a stopped mold reaps it after the supervisor has died
   swarm.signal(:KILL)
   await_exit([mold, *here.flat_map { |event| event.values_at("pid", "started") }])
 end

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # A node leaves a setuid program behind, as `sudo … &` does. The supervisor, which isn't root, can't
-# end it: the swarm stops as ever, and names the process.
+# end it: the swarm stops as ever, and names the process. Without the C extension the supervisor is
+# no subreaper, so it doesn't see the process.
 require_relative "scenario"
 
 NOBODY = 65_534
@@ -37,8 +38,10 @@ Scenario.play do
   end
   status = swarm.stop
   must("stop with 0, not #{status}; #{swarm.account}") { status.exitstatus == 0 }
-  named = swarm.await("orphan_left")
-  must("name the process: #{named}") { named["pid"] == left && named["level"] == "warn" }
+  if Skep::OS.native?
+    named = swarm.await("orphan_left")
+    must("name the process: #{named}") { named["pid"] == left && named["level"] == "warn" }
+  end
   swarm.await("swarm_stopped")
   must("say nothing else: #{swarm.stderr}") { swarm.stderr.empty? }
 ensure

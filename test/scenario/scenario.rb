@@ -312,6 +312,19 @@ class Scenario
     ready - gone
   end
 
+  # Without the C extension no node can become the mold: `refork_after: 30` is ignored.
+  def must_ignore_refork_after(swarm)
+    swarm.await("option_ignored") { |event| event["error"].include?("refork_after") }
+    pids = swarm.await("node_ready", times: 3).map { |event| event["pid"] }
+    name = swarm.events.first["swarm"]
+    swarm.follow("each node has processed enough") do
+      swarm.status(name)["nodes"].all? { |node| node["work"]["done"] > 60 }
+    end
+    nodes = swarm.status(name)["nodes"].map { |node| node["pid"] }
+    must("keep its nodes: #{swarm.account}") { nodes.sort == pids.sort }
+    must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+  end
+
   # Waits for the exit of processes that aren't children of this one.
   def await_exit(pids, seconds: 10.0)
     seconds = Patience.of(seconds)
