@@ -177,8 +177,7 @@ module Skep
         facts = { group: SKEWED, against: "skewed: #{EACH}", topic: "#{TOPIC}-skewed" }
         some = size(:messages) * MOST
         [reading("skewed: skep", "swarm", **facts),
-         reading("skewed: skep, held 500 ms", "swarm", **facts, messages: some / 12,
-                                                       settings: held(500)),
+         reading("skewed: skep, held 100 ms", "swarm", **facts, settings: held(100)),
          reading("skewed: #{EACH}", "poll", **facts, messages: some / 3),
          reading("the same spread evenly: skep", "swarm", **facts, topic: "#{TOPIC}-even")]
       end
@@ -209,7 +208,7 @@ module Skep
         facts = { group: IDLE, against: "idle: #{EACH}", topic: "#{TOPIC}-idle", every: 1 }
         measure = ->(run) { Idle.new(run, size(:idle), calm: size(:calm)).figures }
         [reading("idle: skep", "swarm", **facts, measure:),
-         reading("idle: skep, held 10 ms", "swarm", **facts, measure:, settings: held(10)),
+         reading("idle: skep, held 100 ms", "swarm", **facts, measure:, settings: held(100)),
          reading("idle: #{EACH}", "poll", **facts, measure:)]
       end
 

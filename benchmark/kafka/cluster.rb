@@ -20,9 +20,9 @@ module Skep
         SECONDS = 90
         BYTES = 90
         # skep's defaults, so that the code is compared and not the settings.
-        SETTINGS = { "auto.offset.reset" => "earliest", "queued.min.messages" => "10000",
+        SETTINGS = { "auto.offset.reset" => "earliest", "queued.min.messages" => "40000",
                      "queued.max.messages.kbytes" => "16384",
-                     "fetch.queue.backoff.ms" => "10" }.freeze
+                     "fetch.wait.max.ms" => "350", "fetch.queue.backoff.ms" => "10" }.freeze
         # Large queues and fetches, with which librdkafka reads fastest, for much memory.
         LARGE = { "auto.offset.reset" => "earliest", "queued.min.messages" => "1000000",
                   "queued.max.messages.kbytes" => "1048576", "fetch.queue.backoff.ms" => "10",

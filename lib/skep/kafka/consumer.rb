@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
 # A librdkafka consumer that is a member of a consumer group: subscribes, assigns partitions, stores
-# and commits offsets, and leaves the group. FetchWait (below) lets brokers answer sooner while a
-# partition is far behind; OffsetCommitter (below) commits offsets with metadata.
+# and commits offsets, and leaves the group. OffsetCommitter (below) commits offsets with metadata.
 #
 # Consumer decides nothing. Consumer::GroupMember subscribes, RebalanceListener accepts assignments
 # and revocations, and EventLoop leaves the group. Processing::Scheduler stores the offsets of done
@@ -24,13 +23,10 @@ module Skep
       REQUEST_PARTITIONS = 100 # a broker stores a commit as one record batch, of 1 MiB at most
       private_constant :MEMBERSHIP_POLL, :SEEK_SECONDS, :REQUEST_PARTITIONS
 
-      attr_reader :fetch_wait # nil where the settings say how long
-
       def initialize(settings)
         @group, @instance_id = settings.values_at("group.id", "group.instance.id")
         @static = @instance_id && !Config::GroupProtocol.new(settings).broker_assigned?
         super(settings, type: Librdkafka::Bindings::CONSUMER)
-        @fetch_wait = FetchWait.for(handle, settings)
         @reset = settings.fetch("auto.offset.reset", "largest")
       end
 
@@ -70,7 +66,7 @@ module Skep
       # a read.
       def reader(topic, number, limit:, fetch_errors: nil)
         queue = Librdkafka::PartitionQueue.new(handle, topic, number, limit)
-        Processing::PartitionReader.new(queue, topic, number, fetch_errors:, fetch_wait:)
+        Processing::PartitionReader.new(queue, topic, number, fetch_errors:)
       end
 
       # Stores the offset for the next automatic commit. Returns false for a partition that isn't
@@ -195,9 +191,6 @@ module Skep
         closed
       end
 
-      def close = super.tap { @fetch_wait&.close }
-      def abandon = super.tap { @fetch_wait&.close }
-
       private
 
       def request_commit(offsets, answers)
@@ -230,91 +223,6 @@ module Skep
       end
 
       def cooperative? = Librdkafka::Bindings.rebalance_protocol(handle) == "COOPERATIVE"
-
-      # How long a broker may hold a fetch request for which it has no data (fetch.wait.max.ms): 500
-      # ms, librdkafka's default, but 10 ms while a partition with a backlog is read faster than
-      # that.
-      #
-      #   fetch_wait = FetchWait.new(consumer.handle, messages: 10_000, bytes: 16_384_000)
-      #   fetch_wait.full?(10_240, 921_600)   # => true: a full queue is left out of fetch requests
-      #   fetch_wait.shorten                  # for a second
-      #   fetch_wait.io; fetch_wait.seconds_left; fetch_wait.look    # for the event loop
-      #
-      # librdkafka has one fetch request in flight for each broker and leaves partitions with a full
-      # queue out of it. If all others are at their end, the broker holds the request for the whole
-      # time, while the reader empties the full queue and waits. A client with nothing to read keeps
-      # the long wait: it sends two requests a second to each broker.
-      #
-      # librdkafka reads the value from its live configuration for each request. Its API declares
-      # that configuration read-only; if a later release refuses the write, the wait stays as it is
-      # (docs/decisions/0028-fetch-wait-by-backlog.md).
-      class FetchWait
-        NAME = "fetch.wait.max.ms"
-        LONG = 500 # milliseconds
-        SHORT = 10
-        SECONDS = 1.0 # how long the wait stays short
-        private_constant :LONG, :SHORT, :SECONDS
-
-        # Returns the FetchWait of a consumer with these settings; nil if they set it themselves.
-        def self.for(handle, settings)
-          return if settings.key?(NAME)
-
-          messages, kbytes = settings.values_at("queued.min.messages", "queued.max.messages.kbytes")
-          new(handle, messages: (messages || 100_000).to_i, bytes: (kbytes || 65_536).to_i * 1000)
-        end
-
-        # messages, bytes: a partition's queue with so much is full.
-        def initialize(handle, messages:, bytes:, long: LONG, clock: OS.method(:now))
-          @conf = Librdkafka::Bindings.conf(handle)
-          @messages, @bytes = messages, bytes
-          @long, @clock = long, clock
-          @lock = Mutex.new
-          @wakeup_pipe = Librdkafka::WakeupPipe.new
-        end
-
-        # Returns true if librdkafka leaves a partition whose queue has so much out of a request.
-        def full?(messages, bytes) = messages >= @messages || bytes >= @bytes
-
-        # May be called by any thread.
-        def shorten
-          was_long = @lock.synchronize do
-            before, @due = @due, @clock.call + SECONDS
-            write(SHORT) unless before
-            before.nil?
-          end
-          @wakeup_pipe.wake if was_long
-        end
-
-        def io = @wakeup_pipe.io
-
-        # Returns the time until `look` must be called; nil while the wait is long.
-        def seconds_left
-          @lock.synchronize { @due && [@due - @clock.call, 0].max }
-        end
-
-        # Makes the wait long again if it wasn't shortened for a second.
-        def look
-          @wakeup_pipe.drain
-          @lock.synchronize do
-            next unless @due && @due <= @clock.call
-
-            @due = nil
-            write(@long)
-          end
-        end
-
-        def close = @wakeup_pipe.close
-
-        def inspect = "#<Skep::Kafka::Consumer::FetchWait #{@due ? SHORT : @long} ms>"
-
-        private
-
-        def write(milliseconds)
-          Librdkafka::Bindings.with_error_buffer do |buffer, size|
-            Librdkafka::Bindings.conf_set(@conf, NAME, milliseconds.to_s, buffer, size)
-          end
-        end
-      end
 
       # Commits offsets with metadata (Processing::CommitMetadata): by key every commit_interval, in
       # place of librdkafka; in order of the partition once, half a second after a failure, and

@@ -37,20 +37,6 @@ module Skep
         super
       end
 
-      test "lengthens the fetch wait again a second after it was shortened" do
-        long, witness = IO.pipe
-        @consumer.fetch_wait.define_singleton_method(:look) do
-          super().tap { witness.write("l") if seconds_left.nil? }
-        end
-        @consumer.fetch_wait.shorten
-        @event_loop.start
-        wait_readable(long)
-        assert_includes @consumer.fetch_wait.inspect, "500 ms"
-      ensure
-        @event_loop.stop
-        [long, witness].compact.each(&:close)
-      end
-
       test "repeats its last commit while the group rebalances, and while its coordinator moves" do
         codes = [*Librdkafka::ErrorCode::REBALANCING, *Librdkafka::ErrorCode::COORDINATOR, 0]
         @consumer.define_singleton_method(:commit) { |*| codes.shift }

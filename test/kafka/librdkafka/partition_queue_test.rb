@@ -13,9 +13,9 @@ module Skep
         queue = reading.queue
         assert_nil queue.position
         assert_equal 4, reading.take(4, limit: 4).size
-        assert_equal [4, true, 0], [queue.position, queue.behind?, queue.low_watermark]
+        assert_equal [4, 0], [queue.position, queue.low_watermark]
         reading.take(6)
-        assert_equal [10, false], [queue.position, queue.behind?]
+        assert_equal 10, queue.position
         reading.consumer.seek([["orders", 0, 2]], 5.0)
         assert_nil queue.position
         assert_equal 2, reading.take(1, limit: 1).first_offset

@@ -45,8 +45,12 @@ module Skep
           "reconnect.backoff.max.ms" => "2000",
           # The limits of each partition's queue. With librdkafka's defaults, 100,000 messages and
           # 64 MiB, a node with many partitions needs much memory when it lags.
-          "queued.min.messages" => "10000",
+          "queued.min.messages" => "40000",
           "queued.max.messages.kbytes" => "16384",
+          # How long a broker may hold a fetch request for which it has no messages. A partition
+          # with a full queue isn't in the request, and runs empty meanwhile. A shorter wait wakes
+          # idle nodes more often. (docs/decisions/0039-fetch-settings.md)
+          "fetch.wait.max.ms" => "350",
           # How long fetching pauses when a queue is full: librdkafka's default of 1000 leaves
           # gaps.
           "fetch.queue.backoff.ms" => "10"

@@ -47,7 +47,6 @@ module Skep
                        stall_detector: nil)
           @options, @node, @report = options, node, report
           @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
-          @fetch_wait = consumer.fetch_wait
           @broker_outage = BrokerOutage.new(settings: options.settings, consumer:, report:)
           @outage_probe = OutageProbe.for(options, report)
           @topic_recreation = TopicRecreation.new(consumer)
@@ -172,7 +171,7 @@ module Skep
         end
 
         def wait
-          timers = [@broker_outage, *@offset_committer, @fetch_errors, @leave_policy, *@fetch_wait,
+          timers = [@broker_outage, *@offset_committer, @fetch_errors, @leave_policy,
                     *@transaction_commits, *@stall_monitor, *@outage_probe, @topic_recreation]
           ios = [@consumer.control, *timers].filter_map(&:io)
           seconds = [poll_interval, @lease.limit / 2, *timers.filter_map(&:seconds_left)].min
@@ -182,7 +181,6 @@ module Skep
 
         def run_timers(readable)
           @fetch_errors.retry_due(@scheduler.readers)
-          @fetch_wait&.look
           @offset_committer&.look(@scheduler)
           @stall_monitor&.look(outage: @broker_outage.suspected?)
           @outage_probe&.look(outage: @broker_outage.suspected?)

@@ -57,7 +57,6 @@ module Skep
         # offset without committing them, so messages that this node has already processed are
         # redelivered in their order.
         def partitions_assigned(list)
-          @consumer.fetch_wait&.shorten # a fetch request in flight would delay the new partitions
           commit
           add(list.keys)
           @consumer.assign(list)

@@ -65,12 +65,6 @@ module Skep
         # Returns the leader epoch of what lies before the offset that `position` returned last.
         def leader_epoch = TopicPartitionList.epoch(@entry)
 
-        # Returns true if the partition had more messages after the position at the last fetch.
-        def behind?
-          _, high = watermarks
-          (position || high) < high
-        end
-
         # Returns the offset of the first message that retention has left, as of the last fetch; nil
         # before that.
         def low_watermark

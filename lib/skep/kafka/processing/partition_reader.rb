@@ -6,7 +6,7 @@
 # some rebalances continues after it (its issue 4844). The reader stops at such an offset instead.
 #
 #   queue = Librdkafka::PartitionQueue.new(handle, "orders", 3, 500)
-#   reader = PartitionReader.new(queue, "orders", 3, fetch_errors:, fetch_wait:)
+#   reader = PartitionReader.new(queue, "orders", 3, fetch_errors:)
 #   message_set, errors, count, end_offset = reader.read(500)   # stops at such an offset
 #   reader.resume { |offset| … }      # the block seeks the offset at which it has stopped
 #   reader.restart { … }              # seeks another one
@@ -18,8 +18,7 @@
 # count: what was taken from the queue, errors included. end_offset: the offset after the last
 # record read, if that is none that is delivered, as a transaction's end
 # (Librdkafka::PartitionQueue#position). The reader reports to its Consumer::FetchErrors, if it has
-# one. It shortens its Consumer::FetchWait, if it has one, when the queue was full and runs empty
-# although the partition has more.
+# one.
 #
 # BeyondOffset (below) knows what the last owner of the partition has done beyond the offset.
 #
@@ -113,12 +112,11 @@ module Skep
         attr_reader :key # topic and partition
         attr_reader :epochs
 
-        def initialize(queue, topic, number, fetch_errors: nil, fetch_wait: nil)
-          @queue, @fetch_errors, @fetch_wait = queue, fetch_errors, fetch_wait
+        def initialize(queue, topic, number, fetch_errors: nil)
+          @queue, @fetch_errors = queue, fetch_errors
           @key = [-topic, number].freeze # frozen: handlers see the topic
           @lock = Mutex.new
           @reading = Mutex.new
-          @messages = @bytes = 0
           @low_watermarks = LowWatermarks.new
           begin_at
         end
@@ -135,8 +133,6 @@ module Skep
             before = @queue.position
             message_set, errors, count = read_queue(limit)
             next [*NONE, count, nil] if @stuck || @shut
-
-            note_backlog(count, message_set.bytes, empty: count < limit) if @fetch_wait
 
             after = @queue.position if errors.empty?
             end_offset = end_of(message_set, before, after) if after && count < limit
@@ -198,17 +194,6 @@ module Skep
 
         def read_queue(limit)
           @reading.synchronize { @shut ? [*NONE, 0] : @queue.read(limit) }
-        end
-
-        # What was read since the queue was empty last is the most that it can have held.
-        def note_backlog(count, bytes, empty:)
-          @messages += count
-          @bytes += bytes
-          return unless empty
-
-          full = @fetch_wait.full?(@messages, @bytes)
-          @messages = @bytes = 0
-          @fetch_wait.shorten if full && @queue.behind?
         end
 
         def stop_at_error(message_set, errors)

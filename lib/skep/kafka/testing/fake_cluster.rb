@@ -29,7 +29,6 @@ module Skep
         def position = nil
         def leader_epoch = nil
         def low_watermark = nil
-        def behind? = @next < @all.size
         def close = nil
         def inspect = "#<Skep::Kafka::Testing::FakeLog messages=#{@all.size}>"
 

@@ -21,7 +21,6 @@ module Skep
             int error_is_retriable pointer
             int error_is_fatal pointer
             int error_txn_requires_abort pointer
-            pointer conf pointer
             pointer conf_new
             void conf_destroy pointer
             int conf_set pointer string string pointer size_t
