@@ -87,13 +87,6 @@ module Skep
         end
       end
 
-      # Lets librdkafka fetch a partition that something in this process has paused.
-      def resume(topic, number)
-        Librdkafka::TopicPartitionList.make([[topic, number]]) do |list|
-          check(Librdkafka::Bindings.resume_partitions(handle, list.pointer), "a resume")
-        end
-      end
-
       # Continues reading a partition at a place: an offset, :beginning, :end or a Time. Returns the
       # offset. Commits it first, so that another node continues there too if this one dies. Raises
       # LibrdkafkaError without a broker's answer; the position hasn't changed then.

@@ -214,38 +214,20 @@ module Skep
     end
 
     # Nothing comes from a partition that has messages, or no assignment to a member that waits for
-    # one, although fetching was begun again: the node's client is replaced.
-    class ClientStalled < Error
-      attr_reader :what # a partition or a group
-      attr_reader :seconds
-
-      def initialize(what:, seconds:)
-        @what, @seconds = what, seconds
-        super("Nothing has come from #{what} for #{seconds} s. This node continues with a new " \
-              "Kafka client.")
-      end
-
-      # Returns the error of a node whose old client can't be closed.
-      def for_node = NodeStalled.new(what:, seconds:)
-    end
-
-    # A topic was deleted and created again, and the node's client can't read the new one: the
-    # client is replaced.
-    class ClientOutdated < Error
-      def initialize(topics:)
-        super("This node's Kafka client can't read #{topics.join(", ")}, which was deleted and " \
-              "created again. The node continues with a new Kafka client.")
-      end
-
-      # Returns the error of a node whose old client can't be closed.
-      def for_node = self
-    end
-
-    # The same as ClientStalled after a new client, or while the old client can't be closed.
+    # one.
     class NodeStalled < Error
+      # what: a partition or a group.
       def initialize(what:, seconds:)
-        super("Nothing has come from #{what} for #{seconds} s, and a new Kafka client hasn't " \
-              "helped or can't be had. This node exits and is replaced.")
+        super("Nothing has come from #{what} for #{seconds} s. This node exits and is replaced, " \
+              "so that a new Kafka client tries it.")
+      end
+    end
+
+    # A topic was deleted and created again while the node read it.
+    class TopicRecreated < Error
+      def initialize(topics:)
+        super("#{topics.join(", ")} was deleted and created again. This node exits and is " \
+              "replaced, so that a new Kafka client reads it.")
       end
     end
 

@@ -28,7 +28,7 @@
 # | commit_interval | 5.0 | seconds between commits; there are others at a rebalance and the end |
 # | leave_on_stop | true in Kubernetes | leave the group when the swarm stops |
 # | rebalance_wait | 80% of max.poll.interval.ms | seconds that a revocation waits for handlers |
-# | stall_timeout | 60 | seconds until a partition that stands still is cured; nil: never |
+# | stall_timeout | 60 | seconds until the node of a stalled partition is replaced; nil: never |
 # | on_assigned, on_revoked | none | called with topic, partition and the Hash that is Batch#state |
 # | retry_backoff | 0.1 | seconds until a batch whose handler raised is retried; doubles each time |
 # | retry_backoff_max | 30, or retry_backoff if larger | maximum seconds of that backoff |

@@ -33,8 +33,7 @@ module Skep
         kafka_revoked_in_flight kafka_left_group kafka_leave_failed kafka_stop_failed
         kafka_member_fenced
         kafka_backpressure kafka_paused kafka_seek kafka_seek_waiting kafka_stalled
-        kafka_stall_ended
-        kafka_client_replaced kafka_database_offset_behind kafka_database_offset_reset
+        kafka_database_offset_behind kafka_database_offset_reset
         handler_failed dead_lettered not_dead_lettered clock_behind
         message_isolated message_quarantined
       ].freeze

@@ -12,13 +12,13 @@ module Skep
       def setup
         super
         @now = 0.0
-        @detector = Consumer::StallDetector.new(60, join_timeout: 360, start: :beginning)
+        @detector = Consumer::StallDetector.new(60, start: :beginning)
       end
 
       test "a partition is stalled if it has messages and hasn't moved for the timeout" do
         assert_empty look(42, 42)
         assert_empty look(42, 50, after: 59)
-        assert_equal [[KEY, 42, 50, 61.0, :seek]], look(42, 50, after: 2).map(&:to_a)
+        assert_equal [[KEY, 42, 50, 61.0]], look(42, 50, after: 2).map(&:to_a)
       end
 
       test "counts from when the partition last moved or was at its end" do
@@ -46,31 +46,16 @@ module Skep
         assert_empty look(42, 50)
       end
 
-      test "returns the next cure if one doesn't help, also after a new client" do
-        look(42, 50)
-        cures = [60, 2].map do |seconds|
-          stall, = look(42, 50, after: seconds)
-          @detector.tried(stall, @now)
-          stall.cure
-        end
-        @detector.observe({}, [], @now += 1) # the new client has no partition yet
-
-        assert_equal %i[seek new_client], cures
-        assert_empty look(42, 50)
-        assert_equal [:new_node], look(42, 50, after: 61).map(&:cure)
-      end
-
       test "doesn't count the time while it is unknown which partitions wait" do
         look(42, 50)
         @detector.unobserved(@now += 300)
 
         assert_empty look(42, 50, after: 59)
         assert_equal 1, look(42, 50, after: 1).size
-        assert_empty @detector.take_ended
       end
 
       test "a partition without a committed offset and without a start isn't stalled" do
-        @detector = Consumer::StallDetector.new(60, join_timeout: 360, start: nil)
+        @detector = Consumer::StallDetector.new(60, start: nil)
         look(nil, 50)
 
         assert_empty look(nil, 50, after: 100)
@@ -86,49 +71,6 @@ module Skep
         look(42, 50, after: 10)
 
         assert_in_delta 50, @detector.seconds_left(@now)
-
-        stall, = look(42, 50, after: 50)
-        @detector.tried(stall, @now)
-
-        assert_in_delta 1.4, @detector.seconds_left(@now)
-      end
-
-      test "waits 1.4 s for a seek to help before the next cure" do
-        stall, = look(42, 50, after: 0) && look(42, 50, after: 60)
-        @detector.tried(stall, @now)
-
-        assert_empty look(42, 50, after: 1)
-        assert_equal [:new_client], look(42, 50, after: 0.5).map(&:cure)
-      end
-
-      test "take_ended returns a stall once after its partition moved, got work or returned" do
-        { move: -> { look(43, 50) }, end: -> { look(42, 42) },
-          work: -> { @detector.observe({}, [KEY], @now) },
-          return: lambda {
-            @detector.observe({}, [], @now)
-            look(43, 50)
-          } }.each_value do |way|
-          look(42, 50)
-          @detector.tried(look(42, 50, after: 60).first, @now)
-
-          assert_empty @detector.take_ended
-          way.call
-
-          assert_equal [[KEY, :seek]], @detector.take_ended.map { |stall| [stall.key, stall.cure] }
-          assert_empty @detector.take_ended
-          @detector.observe({}, [], @now += 1000)
-        end
-      end
-
-      test "forgets the cures of a partition that isn't assigned for two minutes" do
-        look(42, 50)
-        @detector.tried(look(42, 50, after: 60).first, @now)
-        @detector.observe({}, [], @now += 1)
-        @detector.observe({}, [], @now += 121)
-
-        assert_empty look(42, 50)
-        assert_equal [:seek], look(42, 50, after: 60).map(&:cure)
-        assert_empty @detector.take_ended
       end
 
       test "considers offsets that librdkafka fetched without a message as read" do
@@ -146,24 +88,12 @@ module Skep
 
         assert_equal 1, look(nil, 50, after: 60).size
 
-        @detector = Consumer::StallDetector.new(60, join_timeout: 360, start: :end)
+        @detector = Consumer::StallDetector.new(60, start: :end)
         look(nil, 50)
 
         assert_empty look(nil, 50, after: 61)
         assert_empty look(nil, 51, after: 59)
         assert_equal 1, look(nil, 51, after: 2).size
-      end
-
-      test "replaces the client, then the node, of a member that waits for an assignment" do
-        found = [0, 359, 1, 359, 2, 361].map do |seconds|
-          @detector.join_stall(true, @now += seconds)
-        end
-
-        assert_equal [nil, nil, :new_client, nil, nil, :new_node], found.map { |one| one&.cure }
-
-        @detector.join_stall(false, @now)
-
-        assert_nil @detector.join_stall(true, @now += 1000)
       end
 
       # The detector observes a partition of each kind every 30 s, and gets the end offsets up to
@@ -230,13 +160,13 @@ module Skep
       # Observes the partition with that next offset. Returns its stalls, given its end.
       def look(offset, end_offset, after: 0)
         @now += after
-        @detector.observe({ KEY => offset }, [KEY], @now)
+        @detector.observe({ KEY => offset }, @now)
         @detector.stalls({ KEY => end_offset }.compact, @now)
       end
 
       def observe(partitions, now)
         waiting = partitions.select { |one| one.waiting?(now) }.to_h { |one| [one.key, one.offset] }
-        @detector.observe(waiting, partitions.reject { |one| one.away?(now) }.map(&:key), now)
+        @detector.observe(waiting, now)
       end
 
       # Returns the end offsets. Some are missing, as if their broker were unavailable.

@@ -27,7 +27,7 @@ module Skep
         consumer = Object.new
         consumer.define_singleton_method(:queue) { answers }
         @topic_recreation = Consumer::TopicRecreation.new(consumer)
-        @topic_recreation.define_singleton_method(:query) do |topics|
+        @topic_recreation.define_singleton_method(:ask) do |topics|
           queried << topics unless topics.empty?
         end
         @before = Librdkafka::AdminRequests.method(:topic_ids_in)
@@ -58,9 +58,9 @@ module Skep
 
       test "compares no id with that of a time when none of the topic's partitions was assigned" do
         found("one")
-        @topic_recreation.forget_all_but(%w[orders refunds])
+        @topic_recreation.query(%w[orders refunds])
         assert_equal [[], ["orders"]], found("two", "two")
-        @topic_recreation.forget_all_but(%w[refunds])
+        @topic_recreation.query(%w[refunds])
         assert_equal [[], [], []], found("three", "three", "three")
       end
 

@@ -2,7 +2,7 @@
 
 # A topic is deleted and created again after its broker was restarted twice. The old topic's leader
 # epoch is 2 then, and that of the new one 0: librdkafka ignores the new topic's metadata as
-# outdated. The node replaces its client. It reads the new topic from its beginning, and other
+# outdated. The node is replaced. Its successor reads the new topic from its beginning, and other
 # topics from where they were. That takes seconds: no partition is stalled first.
 require_relative "scenario"
 
@@ -23,7 +23,7 @@ KafkaScenario.play do
 
   recreated = swarm.await("kafka_topic_recreated")
   must("name the topic: #{recreated}") { recreated["partitions"] == { orders => [0] } }
-  swarm.await("kafka_client_replaced")
+  swarm.await("node_ready") { |event| event["pid"] != recreated["pid"] }
   must("exit with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
   stalled = swarm.events.select { |event| event["event"] == "kafka_stalled" }
   must("stall nothing: #{stalled}") { stalled.empty? }

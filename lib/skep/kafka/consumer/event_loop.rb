@@ -2,8 +2,8 @@
 
 # Polls librdkafka on a background thread while handlers run, so that a slow handler never exceeds
 # max.poll.interval.ms. Handles rebalances (RebalanceListener), reports errors and log lines,
-# notices that a topic was deleted and created again (TopicRecreation, below), cures partitions that
-# stand still (StallMonitor), and ends the membership: at the stop, or shortly before the node is
+# notices that a topic was deleted and created again (TopicRecreation) or that a partition is
+# stalled (StallMonitor), and ends the membership: at the stop, or shortly before the node is
 # killed. LeavePolicy says whether and when.
 #
 #   event_loop = EventLoop.new(options:, node:, report:, consumer:, scheduler:, metrics:, lease:)
@@ -42,21 +42,15 @@ module Skep
 
         attr_reader :failure
 
-        # stall_detector: a StallDetector; nil without `stall_timeout`.
-        def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
-                       stall_detector: nil)
+        def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:)
           @options, @node, @report = options, node, report
           @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
           @broker_outage = BrokerOutage.new(settings: options.settings, consumer:, report:)
           @outage_probe = OutageProbe.for(options, report)
           @topic_recreation = TopicRecreation.new(consumer)
-          @transaction_commits = TransactionCommits.for(options, consumer, scheduler)
           @offset_committer = scheduler.offset_committer
           @fetch_errors = FetchErrors.new(settings: options.settings, consumer:, report:)
-          if stall_detector
-            @stall_monitor = StallMonitor.new(options:, consumer:, scheduler:, metrics:, report:,
-                                              detector: stall_detector)
-          end
+          @stall_monitor = StallMonitor.for(options, consumer:, scheduler:, metrics:, report:)
           @leave_policy = LeavePolicy.new(
             node:, consumer:, leave_on_stop: options.leave_on_stop
           )
@@ -78,7 +72,7 @@ module Skep
           @stopped = true
           @wake.close
           [@broker_outage, @topic_recreation, @fetch_errors, @leave_policy,
-           *@transaction_commits, *@stall_monitor, *@outage_probe, @rebalance_listener]
+           *@stall_monitor, *@outage_probe, @rebalance_listener]
             .each(&:close)
         end
 
@@ -172,7 +166,7 @@ module Skep
 
         def wait
           timers = [@broker_outage, *@offset_committer, @fetch_errors, @leave_policy,
-                    *@transaction_commits, *@stall_monitor, *@outage_probe, @topic_recreation]
+                    *@stall_monitor, *@outage_probe, @topic_recreation]
           ios = [@consumer.control, *timers].filter_map(&:io)
           seconds = [poll_interval, @lease.limit / 2, *timers.filter_map(&:seconds_left)].min
           readable, = IO.select([@wake, *ios], nil, nil, seconds)
@@ -185,33 +179,22 @@ module Skep
           @stall_monitor&.look(outage: @broker_outage.suspected?)
           @outage_probe&.look(outage: @broker_outage.suspected?)
           leave_early if @leave_policy.due?
-          query_topic_ids if @transaction_commits&.look || @topic_recreation.due?
+          query_topic_ids if @topic_recreation.due?
           readable.include?(@broker_outage.io) ? end_outage : @broker_outage.report_when_certain
-          if readable.include?(@transaction_commits&.io)
-            @rebalance_listener.acknowledge(@transaction_commits.entries)
-          end
           return unless readable.include?(@topic_recreation.io)
 
           topics_recreated(@topic_recreation.recreated)
         end
 
-        # librdkafka (2.16, too) ignores metadata whose leader epoch is lower than the one it knows,
-        # also that of a new topic, which begins with 0. Then only a new client can read it.
+        # A client that knows the old topic can't read the new one reliably: librdkafka (2.16, too)
+        # ignores metadata whose leader epoch is lower than the one it knows, as that of a new topic
+        # is, which begins with 0.
         def topics_recreated(topics)
           keys = @scheduler.keys.select { |topic, _| topics.include?(topic) }
           return if keys.empty?
-          return @rebalance_listener.topics_recreated(keys) unless epoch_outdated?(keys)
 
-          @rebalance_listener.give_up_recreated(keys)
-          raise ClientOutdated.new(topics:)
-        end
-
-        # Without statistics, which come each half a minute, the epochs aren't known.
-        def epoch_outdated?(keys)
-          keys.any? do |key|
-            epoch = @statistics&.partition(*key)&.fetch("leader_epoch", nil)
-            epoch.nil? || epoch.positive?
-          end
+          @rebalance_listener.topics_recreated(keys)
+          raise TopicRecreated.new(topics:)
         end
 
         # Without any event the queue is polled often enough to stay a member.
@@ -241,7 +224,7 @@ module Skep
         end
 
         def statistics(statistics)
-          @statistics = @metrics.statistics = statistics
+          @metrics.statistics = statistics
           @stall_monitor&.statistics = statistics
         end
 
@@ -258,9 +241,7 @@ module Skep
         end
 
         def query_topic_ids
-          topics = @scheduler.keys.map(&:first).uniq
-          @topic_recreation.forget_all_but(topics)
-          @topic_recreation.query(topics)
+          @topic_recreation.query(@scheduler.keys.map(&:first).uniq)
         end
 
         # A rebalance may follow an outage at once, so what is done is committed first.
@@ -325,92 +306,6 @@ module Skep
           AuthorizationError.new(what: :group, name: @options.group,
                                  cause: @report.clean(event.text),
                                  brokers: @options.settings.brokers)
-        end
-      end
-
-      # Detects that a topic was deleted and created again, by its topic id. librdkafka (2.11)
-      # doesn't: it continues at the old offset, in the middle of the new topic.
-      #
-      #   topic_recreation = TopicRecreation.new(consumer)
-      #   topic_recreation.query(["orders"])  # at an assignment and after commits; doesn't wait
-      #   topic_recreation.forget_all_but(["orders"])   # the topics of all assigned partitions
-      #   topic_recreation.io                  # readable when there is an answer
-      #   topic_recreation.seconds_left; topic_recreation.due?   # for the next query
-      #   topic_recreation.recreated           # => ["orders"]
-      #   topic_recreation.close
-      #
-      # It asks after commits because there is no other sign: the partitions of a topic that is
-      # created again at once stay assigned, and no request fails. TransactionCommits notices the
-      # commits of transactions. It asks every 5 s, too: a node that can't read the new topic
-      # commits nothing.
-      #
-      # A new id counts once two answers have it. The zero id is no id: librdkafka reports it for a
-      # broker before Kafka 2.8, also in a cluster that is being upgraded.
-      class TopicRecreation
-        ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
-        INTERVAL = 5.0 # seconds
-        private_constant :ZERO, :INTERVAL
-
-        def initialize(consumer)
-          @consumer = consumer
-          @due = OS.now + INTERVAL
-          @answers = consumer.queue
-          @ids = {}
-          @unconfirmed = {}
-        end
-
-        def io = @answers.io
-        def seconds_left = ([@due - OS.now, 0].max unless @querying)
-        def due? = !@querying && OS.now >= @due
-
-        def query(topics)
-          return if @querying
-
-          @due = OS.now + INTERVAL
-          return if topics.empty?
-
-          Librdkafka::AdminRequests.describe_topics(
-            @consumer, @answers, topics, Librdkafka::AdminRequests::NO_TIMEOUT
-          )
-          @querying = true
-        end
-
-        # The id of a topic that isn't read here any more says nothing when it is read again: its
-        # reader may have begun with the new topic meanwhile.
-        def forget_all_but(topics)
-          topics = topics.to_h { |topic| [topic, true] }
-          [@ids, @unconfirmed].each { |known| known.select! { |topic, _| topics.key?(topic) } }
-        end
-
-        # Reads the answer.
-        def recreated
-          answer = {}
-          @answers.drain { |event| answer.update(Librdkafka::AdminRequests.topic_ids_in(event)) }
-          @querying = false
-          confirmed = compare(answer.reject { |_, id| id == ZERO })
-          query(@unconfirmed.keys)
-          confirmed
-        end
-
-        # Sends no further request.
-        def close
-          @querying = true
-          @answers.close
-        end
-
-        def inspect
-          "#<Skep::Kafka::Consumer::TopicRecreation topics=#{@ids.size}>"
-        end
-
-        private
-
-        # Returns the topics whose new id is confirmed.
-        def compare(ids)
-          changed = ids.reject { |topic, id| @ids.fetch(topic, id) == id }
-          confirmed = changed.select { |topic, id| @unconfirmed[topic] == id }
-          @unconfirmed = changed.except(*confirmed.keys)
-          @ids.update(ids.except(*@unconfirmed.keys))
-          confirmed.keys
         end
       end
     end

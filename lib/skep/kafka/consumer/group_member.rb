@@ -6,9 +6,7 @@
 #
 #   GroupMember.run(options, node, handler)
 #
-# If another member takes its group.instance.id (InstanceIdTaken), it joins again without an id. If
-# a partition is stalled and only a new client may help (ClientStalled), or can read a topic that
-# was created again (ClientOutdated), it joins again with a new client.
+# If another member takes its group.instance.id (InstanceIdTaken), it joins again without an id.
 #
 # With one thread the handler runs on the calling thread. With more it runs on worker threads, each
 # with a work item of its own. The event loop polls librdkafka beside them.
@@ -26,12 +24,11 @@ module Skep
           def run(options, node, handler)
             DatabaseOffsets.check if options.offsets == :database
             report = Metrics::EventReporter.new(node, options.settings)
-            stall_detector = StallMonitor.detector(options)
             join_as = :configured
             metrics = nil
             while join_as
-              member = new(options:, node:, handler:, report:, stall_detector:,
-                           former_metrics: metrics, dynamic: join_as == :dynamic)
+              member = new(options:, node:, handler:, report:, former_metrics: metrics,
+                           dynamic: join_as == :dynamic)
               join_as = member.run
               metrics = member.metrics || metrics
               join_as = nil if node.stopping?
@@ -71,10 +68,9 @@ module Skep
 
         # dynamic: joins without a group.instance.id, whatever its settings say. former_metrics: of
         # an earlier membership of this process, whose counts these continue.
-        def initialize(options:, node:, handler:, report:, dynamic:, stall_detector: nil,
-                       former_metrics: nil)
+        def initialize(options:, node:, handler:, report:, dynamic:, former_metrics: nil)
           @options, @node, @handler, @report, @dynamic = options, node, handler, report, dynamic
-          @stall_detector, @former_metrics = stall_detector, former_metrics
+          @former_metrics = former_metrics
           @threads = []
         end
 
@@ -91,13 +87,6 @@ module Skep
           @report.event(:kafka_member_fenced, level: :warn, group: @options.group, name: e.name,
                                               error: e.message)
           :configured
-        rescue ClientStalled, ClientOutdated => e
-          # A client that doesn't close would keep its connections, and perhaps its partitions.
-          raise e.for_node unless @left
-
-          @report.event(:kafka_client_replaced, level: :warn, group: @options.group,
-                                                error: e.message)
-          @dynamic ? :dynamic : :configured
         end
 
         def inspect = "#<Skep::Kafka::Consumer::GroupMember of #{@options.group}>"
@@ -136,8 +125,7 @@ module Skep
                                                  dead_letter_queue: @dead_letter_queue)
           @scheduler, @metrics, @workers = *pipeline
           @metrics.continue(@former_metrics) if @former_metrics
-          @event_loop = EventLoop.new(**common, lease:, scheduler: @scheduler, metrics: @metrics,
-                                                stall_detector: @stall_detector)
+          @event_loop = EventLoop.new(**common, lease:, scheduler: @scheduler, metrics: @metrics)
         end
 
         def join

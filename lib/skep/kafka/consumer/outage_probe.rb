@@ -6,7 +6,7 @@
 #
 #   probe = OutageProbe.new(options, report)
 #   probe.io                 # readable when a broker has answered the new client; nil otherwise
-#   probe.look(outage: true) # raises ClientStalled if the new client has an answer and the old none
+#   probe.look(outage: true) # raises NodeStalled if the new client has an answer and the old none
 #   probe.seconds_left       # until `look` must be called; nil without an outage
 #   probe.close
 module Skep
@@ -15,7 +15,7 @@ module Skep
       class OutageProbe
         GRACE = 5.0 # seconds for the old client, once a broker has answered the new one
         WHAT = "the brokers, which answer a new client,"
-        HINT = "skep replaces this node's Kafka client"
+        HINT = "skep replaces this node"
         ERROR = "a broker answers a new client, and none this one"
         private_constant :GRACE, :WHAT, :HINT, :ERROR
 
@@ -81,9 +81,8 @@ module Skep
 
         def replace(now)
           seconds = (now - @since).round(1)
-          @report.event(:kafka_stalled, level: :warn, duration: seconds, cure: :new_client,
-                                        error: ERROR, hint: HINT)
-          raise ClientStalled.new(what: WHAT, seconds:)
+          @report.event(:kafka_stalled, level: :warn, duration: seconds, error: ERROR, hint: HINT)
+          raise NodeStalled.new(what: WHAT, seconds:)
         end
       end
     end

@@ -10,7 +10,6 @@
 #   listener.partitions_lost             # all of them: librdkafka had a fatal error
 #   listener.abandon                     # all of them, before the node leaves with work in progress
 #   listener.topics_recreated(keys)      # their topics were deleted and created again
-#   listener.give_up_recreated(keys)     # the same, if another client has to read them
 #   listener.commit                      # what is done, as soon as a coordinator answers
 #   listener.try_commit                  # what is done, once; => an error code
 #   listener.report_commit(code)         # reports a commit that failed
@@ -39,7 +38,6 @@ module Skep
           @broker_outage, @leave_policy = broker_outage, leave_policy
           @fetch_errors = fetch_errors
           @acknowledged = {} # assigned partitions of which the group has an offset
-          @gone = {} # those of which it has none any more
           @callbacks = AssignmentCallbacks.for(options, node, report)
           @last_id = 0
           @pause = Threads::Inbox.new # stays empty: only its timeout is used
@@ -84,7 +82,7 @@ module Skep
         # What is done was committed before.
         def partitions_released(list)
           held = @scheduler.keys
-          done = without_gone(revoke(held))
+          done = revoke(held)
           @consumer.store_metadata(done) unless @options.transactional
           @consumer.unassign(list)
           report_rebalance("revoked", held)
@@ -107,23 +105,10 @@ module Skep
         # No handler runs any more, and none will.
         def close = @callbacks&.close
 
-        # The old topic's offsets mean nothing in the new topic, which has no committed ones yet.
+        # The old topic's offsets mean nothing in the new topic: commits where that is to be read
+        # from, and reads no more of it.
         def topics_recreated(keys)
           revoke(keys)
-          @metrics.begin_again(keys)
-          place = @options.settings.reset_place
-          keys.each do |key|
-            new = partition(key)
-            new.seek(place)
-            add_partition(new)
-          end
-          report_recreated(keys, RECREATED, RESET)
-        end
-
-        # Commits where the new topics are to be read from, and reads no more of them.
-        def give_up_recreated(keys)
-          revoke(keys)
-          @metrics.begin_again(keys)
           report_recreated(keys, RECREATED, RESET)
           starts = @consumer.starts(keys, COMMIT_SECONDS).to_h.map { |key, offset| [*key, offset] }
           starts.each { |entry| @consumer.store(*entry) } # or librdkafka commits the old offset
@@ -133,11 +118,16 @@ module Skep
         # Returns what to commit as the last offsets of an assignment. If the group has no offset of
         # a partition any more, brokers have deleted it with the topic: the next owner would begin
         # with the old offset in the new topic. The coordinator answers within milliseconds; a
-        # request for the topic's id would wait for a fetch request.
+        # request for the topic's id would wait for a fetch request. (All offsets of a transactional
+        # source are committed already.)
         def last_offsets(done)
-          known = done.map { |entry| entry.first(2) }.select { |key| @acknowledged.key?(key) }
-          leave_out_deleted(known) unless known.empty? || @broker_outage.suspected?
-          without_gone(done)
+          keys = done.map { |entry| entry.first(2) }
+          keys.select! { |key| @acknowledged.key?(key) } unless @options.transactional
+          return done if keys.empty? || @broker_outage.suspected?
+
+          missing = missing_in_group(keys)
+          give_up_deleted(missing) if missing.any?
+          done.reject { |entry| missing.include?(entry.first(2)) }
         end
 
         # The group has these offsets: entries of topic, number, offset and error code. A commit may
@@ -194,7 +184,6 @@ module Skep
           keys.each do |key|
             new = partition(key)
             offset, epoch, metadata = *committed[key]
-            @gone.delete(key)
             offset ? @acknowledged[key] = true : @acknowledged.delete(key)
             new.reader.begin_at(offset, epoch)
             Processing::CommitMetadata.read(metadata, offset)&.then { |one| new.restore(one) }
@@ -325,25 +314,21 @@ module Skep
           offset
         end
 
-        # Without an answer, or after an error, the partitions count as they did before.
-        def leave_out_deleted(known)
+        # Returns those of which the group has no offset. A partition without an answer, or with an
+        # error, isn't one of them.
+        def missing_in_group(keys)
           seconds = [LAST_SECONDS, *@node.time_left&./(6)].min
-          found = @consumer.committed(known, [seconds, 0].max).to_h
-          gone = found.keys.reject { |key| found[key] }
-          leave_out(gone) if gone.any?
+          found = @consumer.committed(keys, [seconds, 0].max).to_h
+          found.keys.reject { |key| found[key] }
         end
 
         # librdkafka would commit the stored offset when the partition is unassigned.
-        def leave_out(keys)
-          keys.each do |key|
-            @consumer.store(*key, nil)
-            @acknowledged.delete(key)
-          end
-          keys.each { |key| @gone[key] = true }
-          report_recreated(keys, DELETED, UNREAD)
+        def give_up_deleted(keys)
+          revoke(keys)
+          keys.each { |key| @consumer.store(*key, nil) }
+          had = keys.select { |key| @acknowledged.key?(key) }
+          report_recreated(had, DELETED, UNREAD) if had.any?
         end
-
-        def without_gone(done) = done.reject { |entry| @gone.key?(entry.first(2)) }
 
         def report_recreated(keys, error, hint)
           @report.event(:kafka_topic_recreated, level: :error, error:, hint:,
@@ -362,7 +347,7 @@ module Skep
         # What is known of a partition doesn't outlive its assignment.
         def forget_all_but(held)
           held = held.to_h { |key| [key, true] }
-          [@acknowledged, @gone].each { |known| known.select! { |key, _| held.key?(key) } }
+          @acknowledged.select! { |key, _| held.key?(key) }
         end
 
         # Facts of an event. One with too many of them would be refused.

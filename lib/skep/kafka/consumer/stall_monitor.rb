@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
-# Finds partitions that stand still although they have messages, and members that don't get through
-# joining; reports and cures them. It asks the brokers where partitions end that wait for messages,
-# which also keeps their lag right. StallDetector decides; the event loop calls this.
+# Finds partitions that are stalled, and members that get no assignment. It reports them and ends
+# the node, whose successor begins with a new client. It asks the brokers where partitions end that
+# wait for messages, which also keeps their lag right. StallDetector decides; the event loop calls
+# this.
 #
-#   monitor = StallMonitor.new(options:, consumer:, scheduler:, metrics:, report:, detector:)
+#   monitor = StallMonitor.for(options, consumer:, scheduler:, metrics:, report:)
 #   monitor.io                 # readable when brokers have answered
 #   monitor.seconds_left       # until `look` must be called
-#   monitor.look(outage: false)   # may raise ClientStalled or NodeStalled
+#   monitor.look(outage: false)   # may raise NodeStalled
 #   monitor.statistics = client_statistics
 #   monitor.close
 #
@@ -25,32 +26,25 @@ module Skep
         LATE = 2.0 # an answer, or a look, that is so many seconds late is ignored
         FRESH = 2.0 # seconds in which a partition that gets messages may still seem to wait
         FETCH_WAIT = "fetch.wait.max.ms" # for which a broker may answer nothing else
-        SEEK_SECONDS = 1.0
         # librdkafka's states of a member that has asked for an assignment and waits for it.
         JOINING = %w[wait-join wait-sync].freeze
         ERROR = "the partition has messages, and none comes"
         JOIN_ERROR = "the member has asked for an assignment, and gets none"
-        HINTS = { seek: "skep fetches again from this offset",
-                  new_client: "skep replaces this node's Kafka client",
-                  new_node: "skep replaces this node" }.freeze
-        private_constant :LOOKS, :SECONDS, :WITHOUT, :LATE, :FRESH, :FETCH_WAIT, :SEEK_SECONDS,
-                         :JOINING, :ERROR, :JOIN_ERROR, :HINTS
+        HINT = "skep replaces this node"
+        private_constant :LOOKS, :SECONDS, :WITHOUT, :LATE, :FRESH, :FETCH_WAIT, :JOINING,
+                         :ERROR, :JOIN_ERROR, :HINT
 
-        # Returns a detector for a node's memberships; nil without `stall_timeout`.
-        def self.detector(options)
-          timeout = options.stall_timeout or return
-          settings = options.settings
-          start = settings.reset_place unless settings["auto.offset.reset"] == "error"
-          StallDetector.new(timeout, join_timeout: settings.max_poll_interval + timeout, start:)
-        end
+        # Returns nil without `stall_timeout`.
+        def self.for(options, **objects) = (new(options, **objects) if options.stall_timeout)
 
-        def initialize(options:, consumer:, scheduler:, metrics:, report:, detector:,
-                       clock: OS.method(:now))
+        def initialize(options, consumer:, scheduler:, metrics:, report:, clock: OS.method(:now))
           @consumer, @scheduler, @metrics, @report = consumer, scheduler, metrics, report
-          @detector, @clock = detector, clock
-          @group = options.group
-          @late = LATE + (options.settings[FETCH_WAIT].to_i / 1000.0)
-          @committed = options.settings["isolation.level"] != "read_uncommitted"
+          @clock, @group, settings = clock, options.group, options.settings
+          start = settings.reset_place unless settings["auto.offset.reset"] == "error"
+          @detector = StallDetector.new(options.stall_timeout, start:)
+          @join_timeout = settings.max_poll_interval + options.stall_timeout
+          @late = LATE + (settings[FETCH_WAIT].to_i / 1000.0)
+          @committed = settings["isolation.level"] != "read_uncommitted"
           @interval = (options.stall_timeout / LOOKS.to_f).clamp(SECONDS)
           @fresh = [options.stall_timeout / 6.0, FRESH].min
           @answers = consumer.queue
@@ -71,7 +65,7 @@ module Skep
         # outage: no broker answers.
         def look(outage:)
           now = @clock.call
-          @detector.restart(now) if outage || now - @next_at > LATE
+          restart(now) if outage || now - @next_at > LATE
           ends = answer
           judge(ends, now) if ends && @statistics && !outage
           ask(now) if @next_at <= now
@@ -100,17 +94,18 @@ module Skep
 
         def judge(ends, now)
           observe(now)
-          stalls = @detector.stalls(ends, now)
-          report_ended
-          stalls.reject { |stall| fetched?(stall, now) }.each { |stall| cure(stall, now) }
+          stalls = @detector.stalls(ends, now).reject { |stall| fetched?(stall, now) }
+          stalls.each { |stall| report(stall) }
+          stalls.first&.then do |stall|
+            replace_node("the partition #{stall.key.join("/")}", stall.seconds)
+          end
           @next_at = now + [@interval, *@detector.seconds_left(now)].min
         end
 
         def ask(now)
           @next_at = now + (@interval * WITHOUT)
-          joining(now)
+          observe_joining(now)
           observe(now)
-          report_ended
           forget_request if @asked_at && now - @asked_at > @late
           keys = @detector.waiting.select { |key| leader_up?(*key) }
           return if @asked_at || keys.empty?
@@ -123,7 +118,7 @@ module Skep
 
         def observe(now)
           waiting = @scheduler.awaiting_messages(within: @fresh) or return @detector.unobserved(now)
-          @detector.observe(waiting.transform_values(&:next_offset), @scheduler.keys, now)
+          @detector.observe(waiting.transform_values(&:next_offset), now)
         end
 
         # librdkafka has fetched all of the partition, and what it doesn't deliver is no message.
@@ -157,52 +152,41 @@ module Skep
           @statistics ? @statistics.partition(topic, number) : {}
         end
 
-        def cure(stall, now)
+        def report(stall)
           topic, partition = stall.key
           seen = seen(topic, partition)
-          report(stall, ERROR, topic:, partition:, offset: stall.offset,
-                               lag: stall.end_offset - stall.offset.to_i,
-                               fetch_state: seen["fetch_state"], fetch_offset: seen["next_offset"],
-                               queued: seen["fetchq_cnt"], leader: seen["leader"])
-          @metrics.stalled(topic, partition) if stall.cure == :seek
-          @detector.tried(stall, now)
-          stall.cure == :seek ? seek(stall.key) : replace(stall)
+          @metrics.stalled(topic, partition)
+          report_stall(stall.seconds, ERROR,
+                       topic:, partition:, offset: stall.offset,
+                       lag: stall.end_offset - stall.offset.to_i,
+                       fetch_state: seen["fetch_state"], fetch_offset: seen["next_offset"],
+                       queued: seen["fetchq_cnt"], leader: seen["leader"])
         end
 
-        def report(stall, error, **facts)
-          @report.event(:kafka_stalled, level: :warn, **facts, duration: stall.seconds.round(1),
-                                        cure: stall.cure, error:, hint: HINTS.fetch(stall.cure))
+        # A member that has asked for an assignment gets one at the end of a rebalance, which waits
+        # for no member longer than max.poll.interval.ms.
+        def observe_joining(now)
+          state = @statistics&.join_state
+          return @joining_since = nil unless JOINING.include?(state)
+
+          seconds = now - (@joining_since ||= now)
+          return if seconds < @join_timeout
+
+          report_stall(seconds, JOIN_ERROR, group: @group, join_state: state)
+          replace_node("the group #{@group}", seconds)
         end
 
-        # Something in this process may have paused the partition, so it is resumed first.
-        def seek(key)
-          reader = @scheduler.awaiting_messages(within: @fresh).to_h[key] or return
-          @consumer.resume(*key)
-          reader.refetch { |offset| @consumer.seek([[*key, offset]], SEEK_SECONDS) }
-        rescue LibrdkafkaError => e # the next cure follows
-          topic, partition = key
-          @report.problem("seek", e.message, topic:, partition:)
+        def report_stall(seconds, error, **facts)
+          @report.event(:kafka_stalled, level: :warn, **facts, duration: seconds.round(1), error:,
+                                        hint: HINT)
         end
 
-        def replace(stall)
-          what = stall.key ? "the partition #{stall.key.join("/")}" : "the group #{@group}"
-          stalled = stall.cure == :new_node ? NodeStalled : ClientStalled
-          raise stalled.new(what:, seconds: stall.seconds.round(1))
-        end
+        def replace_node(what, seconds) = raise(NodeStalled.new(what:, seconds: seconds.round(1)))
 
-        def joining(now)
-          state = @statistics&.join_state or return
-          stall = @detector.join_stall(JOINING.include?(state), now) or return
-          report(stall, JOIN_ERROR, group: @group, join_state: state)
-          replace(stall)
-        end
-
-        def report_ended
-          @detector.take_ended.each do |stall|
-            topic, partition = stall.key
-            @report.event(:kafka_stall_ended, topic:, partition:, offset: stall.offset,
-                                              duration: stall.seconds.round(1), cure: stall.cure)
-          end
+        # What came before doesn't count.
+        def restart(now)
+          @joining_since = nil
+          @detector.restart(now)
         end
       end
     end

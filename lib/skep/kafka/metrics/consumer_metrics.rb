@@ -110,12 +110,6 @@ module Skep
           changed
         end
 
-        # Forgets the positions in these partitions, of a topic that was created again.
-        def begin_again(keys)
-          keys.each { |key| of(*key).held = true }
-          changed
-        end
-
         # Sends the facts to the supervisor, unless it has the same ones.
         def publish
           began = cpu_time

@@ -10,7 +10,6 @@
 #   message_set, errors, count, end_offset = reader.read(500)   # stops at such an offset
 #   reader.resume { |offset| … }      # the block seeks the offset at which it has stopped
 #   reader.restart { … }              # seeks another one
-#   reader.refetch { |offset| … }     # the block seeks the offset that is to be read next
 #   reader.shut                       # the partition is revoked: reads nothing any more
 #   reader.begin_at(42, 7)            # reading begins at this committed offset and leader epoch
 #   reader.epochs.at(42)              # => 7, to commit with that offset (LeaderEpochs)
@@ -159,12 +158,6 @@ module Skep
             @mended = @stuck if @unreadable
             @stuck = nil
           end
-        end
-
-        # Yields the offset to read next, for a seek to it: what is queued is fetched again. Yields
-        # nothing if the offset isn't known.
-        def refetch
-          @lock.synchronize { yield @expected if @expected }
         end
 
         # The offset to read next; nil if it isn't known.

@@ -150,7 +150,6 @@ module Skep
             pointer incremental_assign pointer pointer
             pointer incremental_unassign pointer pointer
             pointer seek_partitions pointer pointer int
-            int resume_partitions pointer pointer
             int metadata pointer int pointer pointer int
             string rebalance_protocol pointer
             int committed pointer pointer int

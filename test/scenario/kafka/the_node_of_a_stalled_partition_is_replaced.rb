@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
-# A partition that has messages but delivers none is reported and cured within stall_timeout + 5 s.
-# A proxy drops the response to a fetch request, or code in the node pauses the partition without
-# skep. On an embedded cluster the partition's leader moves to another broker and back at once,
-# after which librdkafka may stop fetching. Messages of the other partition are handled meanwhile or
-# after the cure. No message is lost. (STALLS=n for more.)
+# A partition that has messages but delivers none is reported, and its node replaced, so that the
+# messages are handled within stall_timeout + 5 s. A proxy drops the response to a fetch request, or
+# code in the node pauses the partition without skep. On an embedded cluster the partition's leader
+# moves to another broker and back at once, after which librdkafka may stop fetching. Messages of
+# the other partition are handled meanwhile or by the new node. No message is lost. (STALLS=n for
+# more.)
 require_relative "scenario"
 require_relative "support/faulty_proxy"
 
@@ -19,12 +20,12 @@ class Stalls < KafkaScenario
   def play_out
     @produced = 0
     @latencies = []
-    @cures = Hash.new(0)
+    @kinds = Hash.new(0)
     pause_or_drop(STALLS - (STALLS / 3))
     move_leader(STALLS / 3)
     must("lose no message") { keys.uniq.size == @produced }
     range = @latencies.minmax.map { |seconds| seconds.round(1) }.join(" to ")
-    puts "#{STALLS} times, #{@cures.map { |pair| pair.join(": ") }.join(", ")}; " \
+    puts "#{STALLS} times, #{@kinds.map { |pair| pair.join(": ") }.join(", ")}; " \
          "from a message to its handling #{range} s"
   end
 
@@ -36,15 +37,14 @@ class Stalls < KafkaScenario
     times.times do |number|
       if number.even?
         produce("pause", 0)
-        await_cure("paused")
+        await_replacement("paused")
       else
         proxy.inject(FETCH, :answer_dropped)
         must("send a fetch request") { proxy.await(20) }
-        await_cure("dropped")
+        await_replacement("dropped")
       end
     end
-    stalled = @swarm.events.count { |event| event["event"] == "kafka_stalled" }
-    must("report each stall, not #{stalled}") { stalled >= times }
+    must("report each stall, not #{stalls}") { stalls >= times }
     stop
   end
 
@@ -53,12 +53,12 @@ class Stalls < KafkaScenario
     cluster = Skep::Kafka::EmbeddedBroker.start(topics: { "moved" => 2 }, nodes: 2)
     at_end { cluster.stop }
     @broker = EmbeddedCluster.new(cluster.bootstrap_servers)
-    begin_reading("moved", cluster.settings.merge("session.timeout.ms" => 20_000))
+    begin_reading("moved", cluster.settings.merge("group.instance.id" => nil))
     times.times do
-      before = stalls_ended
+      before = stalls
       [2, 1].each { |leader| cluster.lead("moved", 0, leader) }
       handle_in_time
-      @cures[stalls_ended > before ? "moved, stalled" : "moved, continued"] += 1
+      @kinds[stalls > before ? "moved, stalled" : "moved, continued"] += 1
     end
     stop
   end
@@ -80,11 +80,12 @@ class Stalls < KafkaScenario
     await_keys(@produced, seconds: TIMEOUT + 30)
   end
 
-  # Produces a message in the stalled partition. Waits until it is handled and the cure is reported.
-  def await_cure(kind)
+  # Produces a message in the stalled partition. Waits until it is handled by a new node.
+  def await_replacement(kind)
     handle_in_time
-    ended = @swarm.await("kafka_stall_ended") { |event| event["partition"].zero? }
-    @cures["#{kind}, #{ended["cure"]}"] += 1
+    stalled = @swarm.await("kafka_stalled") { |event| event["partition"].zero? }
+    @swarm.await("node_ready") { |event| event["pid"] != stalled["pid"] }
+    @kinds[kind] += 1
   end
 
   def handle_in_time
@@ -95,7 +96,7 @@ class Stalls < KafkaScenario
     must("handle it within #{bound} s, not #{seconds.round(1)} s") { seconds < bound }
   end
 
-  def stalls_ended = @swarm.events.count { |event| event["event"] == "kafka_stall_ended" }
+  def stalls = @swarm.events.count { |event| event["event"] == "kafka_stalled" }
 
   def source(kafka)
     <<~RUBY
