@@ -21,34 +21,34 @@ module Skep
         @consumer = Consumer.new(options.settings.consumer("test", 0, group: "readers",
                                                                         commit_interval: 5.0))
         report = Metrics::EventReporter.new(@node, options.settings)
-        @broker_outage = Consumer::BrokerOutage.new(settings: options.settings,
-                                                    consumer: @consumer, report:)
+        @loop = OS::EventLoop.new
+        @changes = []
+        @broker_outage = Consumer::BrokerOutage.new(
+          loop: @loop, options:, consumer: @consumer, report:,
+          changed: -> { @changes << @broker_outage.suspected? }
+        )
       end
 
       def teardown
-        @broker_outage&.close
-        @consumer&.close
+        [@broker_outage, @loop, @consumer].compact.each(&:close)
         super
       end
 
       test "reports no outage if a broker answers, although librdkafka counts all as down" do
         assert @broker_outage.take_error(ALL_DOWN)
         assert_predicate @broker_outage, :suspected?
-        wait_readable(@broker_outage.io)
-        @broker_outage.broker_answered
+        turn_until { !@broker_outage.suspected? }
 
         assert_empty @events
-        refute_predicate @broker_outage, :suspected?
+        assert_equal [true, false], @changes
       end
 
       test "reports an outage once no broker has answered for a while, and its end" do
         @broker.down!
         @broker_outage.take_error(ALL_DOWN)
-        IO.select(nil, nil, nil, @broker_outage.seconds_left || 0)
-        2.times { @broker_outage.report_when_certain }
+        turn_until { @broker_outage.certain? }
         @broker.up!
-        wait_readable(@broker_outage.io)
-        @broker_outage.broker_answered
+        turn_until { !@broker_outage.suspected? }
 
         assert_equal %w[kafka_disconnected kafka_reconnected], @events.map(&:first)
       end
@@ -57,12 +57,12 @@ module Skep
         code = Librdkafka::ErrorCode::WAIT_COORD
         @broker.down!
         @broker_outage.no_answer(code)
-        IO.select(nil, nil, nil, @broker_outage.seconds_left)
-        2.times { @broker_outage.no_answer(code) }
-        @broker.up!
-        wait_readable(@broker_outage.io)
+        await { @broker_outage.no_answer(code) || @broker_outage.certain? }
         @broker_outage.no_answer(code)
+        @broker.up!
+        await { @broker_outage.no_answer(code) || !@broker_outage.suspected? }
 
+        assert_empty @changes
         assert_equal %w[kafka_disconnected kafka_reconnected], @events.map(&:first)
         assert_match(/coordinator/, @events.first.last[:error])
       end
@@ -71,6 +71,19 @@ module Skep
         @broker_outage.no_answer(Librdkafka::ErrorCode::NOT_COORDINATOR)
 
         refute_predicate @broker_outage, :suspected?
+      end
+
+      private
+
+      def turn_until
+        deadline = deadline(Patience.of(20))
+        @loop.turn(seconds_until(deadline)) until yield
+      end
+
+      # The loop doesn't turn meanwhile.
+      def await
+        deadline = deadline(Patience.of(20))
+        IO.select(nil, nil, nil, [0.1, seconds_until(deadline)].min) until yield
       end
     end
   end

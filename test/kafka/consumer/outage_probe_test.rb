@@ -19,14 +19,14 @@ module Skep
         end
 
         def teardown
-          @probe&.close
+          [@probe, @loop].compact.each(&:close)
           super
         end
 
         test "raises NodeStalled once a broker answers a new client, and the outage goes on" do
           broker(orders: 1)
           began = OS.now
-          error = assert_raises(NodeStalled) { look_until(began + Patience.of(20)) }
+          error = assert_raises(NodeStalled) { turn_for(Patience.of(20)) }
 
           assert_operator OS.now - began, :>=, 5.2
           assert_match(/the brokers, which answer a new client/, error.message)
@@ -35,30 +35,29 @@ module Skep
 
         test "leaves the client as it is if a broker answers it meanwhile" do
           broker(orders: 1)
-          began = OS.now
-          look_until(began + 2)
-          @probe.look(outage: false)
-          look_until(OS.now + 0.1)
+          turn_for(2)
+          @probe.close
+          @loop.turn(0.1)
 
+          assert_match(/ios=0 timers=0/, @loop.inspect)
           assert_empty @events
         end
 
         test "waits on while no broker answers a new client" do
-          look_until(OS.now + 7, { "bootstrap.servers": "127.0.0.1:1" })
+          turn_for(7, { "bootstrap.servers": "127.0.0.1:1" })
 
           assert_empty @events
         end
 
         private
 
-        # Calls `look` when it is due, as the event loop does.
-        def look_until(deadline, kafka = { "bootstrap.servers": @broker.bootstrap_servers })
-          @probe ||= OutageProbe.for(options_for(kafka), Reports.new(@events))
-          while OS.now < deadline
-            @probe.look(outage: true)
-            seconds = [@probe.seconds_left, deadline - OS.now].compact.min
-            IO.select([@probe.io].compact, nil, nil, [seconds, 0].max)
-          end
+        # Turns the loop for so many seconds of an outage.
+        def turn_for(seconds, kafka = { "bootstrap.servers": @broker.bootstrap_servers })
+          @loop = OS::EventLoop.new
+          @probe = OutageProbe.for(options_for(kafka), Reports.new(@events), @loop)
+          @probe.start
+          deadline = OS.now + seconds
+          @loop.turn(deadline - OS.now) while OS.now < deadline
         end
 
         def options_for(kafka)

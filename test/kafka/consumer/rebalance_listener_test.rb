@@ -21,7 +21,8 @@ module Skep
                                                                         commit_interval: 5.0))
         report = Metrics::EventReporter.new(@node, options.settings)
         @scheduler = Processing::Scheduler.new
-        @broker_outage = Consumer::BrokerOutage.new(settings: options.settings, report:,
+        @loop = OS::EventLoop.new
+        @broker_outage = Consumer::BrokerOutage.new(loop: @loop, options:, report:, changed: nil,
                                                     consumer: @consumer)
         @listener = Consumer::RebalanceListener.new(
           options:, node: @node, report:, consumer: @consumer, leave_policy: nil,
@@ -31,7 +32,7 @@ module Skep
       end
 
       def teardown
-        [@broker_outage, @consumer].compact.each(&:close)
+        [@broker_outage, @loop, @consumer].compact.each(&:close)
         @metrics&.clear
         @scheduler&.clear
         @node&.close

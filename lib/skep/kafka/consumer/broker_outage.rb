@@ -2,14 +2,14 @@
 
 # Detects an outage of the whole cluster, and reports its begin and its end, once each. librdkafka
 # reports that all brokers are down, but not that one is back, so this requests metadata until a
-# broker answers.
+# broker answers. In a long outage OutageProbe tries a new client.
 #
-#   broker_outage = BrokerOutage.new(settings:, consumer:, report:)
+#   broker_outage = BrokerOutage.new(loop:, options:, consumer:, report:, changed: -> { … })
 #   broker_outage.take_error(event)     # true if it is part of an outage, and needs no other report
-#   broker_outage.io                      # readable when a broker has answered; nil otherwise
-#   broker_outage.broker_answered         # the outage is over
-#   broker_outage.no_answer(code)         # to a request, while librdkafka's events aren't read
-#   broker_outage.seconds_left            # until `report_when_certain` has to report; nil otherwise
+#   broker_outage.no_answer(code)       # to a request, while the loop doesn't turn
+#   broker_outage.suspected?; broker_outage.certain?
+#
+# `changed` is called when an outage begins or ends, unless the loop doesn't turn.
 #
 # An outage is reported only after no broker has answered for some seconds: librdkafka counts a
 # broker that restarted as down until it needs it again, and its events may come late.
@@ -24,10 +24,10 @@ module Skep
         SILENT = [*Librdkafka::ErrorCode::CONNECTION, Librdkafka::ErrorCode::WAIT_COORD].freeze
         private_constant :SETTLE, :SILENT
 
-        def initialize(settings:, consumer:, report:)
-          @settings = settings
-          @consumer = consumer
-          @report = report
+        def initialize(loop:, options:, consumer:, report:, changed:)
+          @loop, @settings, @consumer, @report = loop, options.settings, consumer, report
+          @changed = changed
+          @probe = OutageProbe.for(options, report, loop)
         end
 
         # Returns true if the error is part of an outage. If all brokers are down, finds out whether
@@ -36,7 +36,7 @@ module Skep
           return false unless Librdkafka::ErrorCode::CONNECTION.include?(event.code)
 
           if event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
-            suspect unless suspected?
+            begin_outage && @changed.call unless suspected?
             return true
           end
           @cause = @report.clean(event.text)
@@ -49,30 +49,10 @@ module Skep
           return unless SILENT.include?(code)
 
           @cause ||= Librdkafka::Bindings.err2str(code)
-          suspect unless suspected?
-          io.wait_readable(0) ? broker_answered : report_when_certain
-        end
+          begin_outage unless suspected?
+          return end_outage if @query.io.wait_readable(0)
 
-        def io = @query&.io
-
-        def broker_answered
-          close
-          duration = (OS.now - @since).round(3)
-          @report.event(:kafka_reconnected, brokers:, duration:) if @certain
-          @since = @cause = nil
-          @certain = false
-        end
-
-        def report_when_certain
-          return if !suspected? || @certain || seconds_left.positive?
-
-          @certain = true
-          @report.event(:kafka_disconnected, level: :warn, brokers:, error: @cause,
-                                     hint: "skep waits for a broker")
-        end
-
-        def seconds_left
-          [@certain_at - OS.now, 0].max if suspected? && !@certain
+          report_outage if OS.now - @since >= SETTLE
         end
 
         # Returns true if all brokers seem to be down.
@@ -83,21 +63,44 @@ module Skep
 
         # Ends the metadata request.
         def close
+          [*@watch, *@timer].each(&:cancel)
           @query&.close
-          @query = nil
+          @probe&.close
+          @query = @watch = @timer = nil
         end
 
-        def inspect
-          "#<Skep::Kafka::Consumer::BrokerOutage#{" certain" if certain?}>"
-        end
+        def inspect = "#<Skep::Kafka::Consumer::BrokerOutage#{" certain" if certain?}>"
 
         private
 
-        def suspect
+        def begin_outage
           @since = OS.now
-          @certain_at = @since + SETTLE
           @query = Librdkafka::MetadataQuery.new(@consumer, [])
           @query.start
+          @watch = @loop.watch(@query.io) do
+            end_outage
+            @changed.call
+          end
+          @timer = @loop.after(SETTLE) { report_outage }
+          @probe&.start
+          true
+        end
+
+        def report_outage
+          return if @certain
+
+          @certain = true
+          @report.event(:kafka_disconnected, level: :warn, brokers:, error: @cause,
+                                     hint: "skep waits for a broker")
+        end
+
+        # A broker has answered.
+        def end_outage
+          close
+          duration = (OS.now - @since).round(3)
+          @report.event(:kafka_reconnected, brokers:, duration:) if @certain
+          @since = @cause = nil
+          @certain = false
         end
 
         def brokers = @settings.brokers

@@ -45,8 +45,9 @@ module Skep
         def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:)
           @options, @node, @report = options, node, report
           @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
-          @broker_outage = BrokerOutage.new(settings: options.settings, consumer:, report:)
-          @outage_probe = OutageProbe.for(options, report)
+          @loop = OS::EventLoop.new
+          @broker_outage = BrokerOutage.new(loop: @loop, options:, consumer:, report:,
+                                            changed: method(:outage_changed))
           @topic_recreation = TopicRecreation.new(consumer)
           @offset_committer = scheduler.offset_committer
           @fetch_errors = FetchErrors.new(settings: options.settings, consumer:, report:)
@@ -59,7 +60,7 @@ module Skep
             broker_outage: @broker_outage, leave_policy: @leave_policy,
             fetch_errors: @fetch_errors
           )
-          @wake, @waker = OS.pipe
+          @stopping = Librdkafka::WakeupPipe.new
         end
 
         def start
@@ -67,13 +68,11 @@ module Skep
         end
 
         def stop
-          @waker.close
+          @stopping.wake
           @thread.close
           @stopped = true
-          @wake.close
-          [@broker_outage, @topic_recreation, @fetch_errors, @leave_policy,
-           *@stall_monitor, *@outage_probe, @rebalance_listener]
-            .each(&:close)
+          [@broker_outage, @loop, @stopping, @topic_recreation, @fetch_errors, @leave_policy,
+           *@stall_monitor, @rebalance_listener].each(&:close)
         end
 
         # Before `stop`, where the whole swarm stops: commits what is done and waits a moment for
@@ -151,40 +150,56 @@ module Skep
         end
 
         def run
-          Kernel.loop do
-            @consumer.control.drain { |event| handle(event) }
-            readable = wait
+          @loop.watch(@stopping.io) { @ended = true }
+          @loop.watch(@consumer.control.io) { handle_events }
+          poll
+          attend_to_all
+          until @ended
+            @loop.turn
             @lease.renew unless @broker_outage.suspected?
-            break if readable.include?(@wake)
-
-            run_timers(readable)
           end
         rescue Exception => e # the main thread raises it
           @failure = e
           @scheduler.wakeup_pipe.wake
         end
 
-        def wait
-          timers = [@broker_outage, *@offset_committer, @fetch_errors, @leave_policy,
-                    *@stall_monitor, *@outage_probe, @topic_recreation]
-          ios = [@consumer.control, *timers].filter_map(&:io)
-          seconds = [poll_interval, @lease.limit / 2, *timers.filter_map(&:seconds_left)].min
-          readable, = IO.select([@wake, *ios], nil, nil, seconds)
-          readable || []
+        def attend_to_all
+          attend_to(@leave_policy) { leave_early if @leave_policy.due? }
+          attend_to(@fetch_errors) { @fetch_errors.retry_due(@scheduler.readers) }
+          attend_to(@offset_committer) { @offset_committer.look(@scheduler) } if @offset_committer
+          attend_to(@topic_recreation) do
+            topics_recreated(@topic_recreation.recreated)
+            query_topic_ids if @topic_recreation.due?
+          end
+          return unless @stall_monitor
+
+          @look_for_stalls = attend_to(@stall_monitor) do
+            @stall_monitor.look(outage: @broker_outage.suspected?)
+          end
         end
 
-        def run_timers(readable)
-          @fetch_errors.retry_due(@scheduler.readers)
-          @offset_committer&.look(@scheduler)
-          @stall_monitor&.look(outage: @broker_outage.suspected?)
-          @outage_probe&.look(outage: @broker_outage.suspected?)
-          leave_early if @leave_policy.due?
-          query_topic_ids if @topic_recreation.due?
-          readable.include?(@broker_outage.io) ? end_outage : @broker_outage.report_when_certain
-          return unless readable.include?(@topic_recreation.io)
-
-          topics_recreated(@topic_recreation.recreated)
+        # Calls the block now, whenever the part's io is readable, and after its `seconds_left`.
+        # Returns a callable that does the same at once.
+        def attend_to(part)
+          timer = nil
+          look = lambda do |*|
+            timer&.cancel
+            yield
+            timer = part.seconds_left&.then { |seconds| @loop.after(seconds, &look) }
+          end
+          @loop.watch(part.io, &look)
+          look.call
+          look
         end
+
+        # Without any event the queue is polled often enough to stay a member, and the lease is
+        # renewed.
+        def poll
+          handle_events
+          @loop.after([@options.settings.max_poll_interval / 3, @lease.limit / 2].min) { poll }
+        end
+
+        def handle_events = @consumer.control.drain { |event| handle(event) }
 
         # A client that knows the old topic can't read the new one reliably: librdkafka (2.16, too)
         # ignores metadata whose leader epoch is lower than the one it knows, as that of a new topic
@@ -196,9 +211,6 @@ module Skep
           @rebalance_listener.topics_recreated(keys)
           raise TopicRecreated.new(topics:)
         end
-
-        # Without any event the queue is polled often enough to stay a member.
-        def poll_interval = @options.settings.max_poll_interval / 3
 
         # Called on the thread, and on the main thread once that has ended.
         def handle(event)
@@ -226,6 +238,7 @@ module Skep
         def statistics(statistics)
           @metrics.statistics = statistics
           @stall_monitor&.statistics = statistics
+          @look_for_stalls&.call unless @stopped
         end
 
         def rebalance(event)
@@ -245,8 +258,10 @@ module Skep
         end
 
         # A rebalance may follow an outage at once, so what is done is committed first.
-        def end_outage
-          @broker_outage.broker_answered
+        def outage_changed
+          @look_for_stalls&.call
+          return if @broker_outage.suspected?
+
           @lease.confirm if @rebalance_listener.commit
         end
 

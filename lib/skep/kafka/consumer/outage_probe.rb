@@ -4,11 +4,10 @@
 # client knows the addresses that the cluster has told it: if all brokers were replaced, or another
 # cluster is behind the same name, it may wait for the old ones for ever.
 #
-#   probe = OutageProbe.new(options, report)
-#   probe.io                 # readable when a broker has answered the new client; nil otherwise
-#   probe.look(outage: true) # raises NodeStalled if the new client has an answer and the old none
-#   probe.seconds_left       # until `look` must be called; nil without an outage
-#   probe.close
+#   probe = OutageProbe.for(options, report, loop)   # nil without `stall_timeout`
+#   probe.start   # an outage begins; a timer of the loop raises NodeStalled if the new client has
+#                 # an answer and the old none
+#   probe.close   # the outage is over
 module Skep
   module Kafka
     class Consumer
@@ -19,68 +18,54 @@ module Skep
         ERROR = "a broker answers a new client, and none this one"
         private_constant :GRACE, :WHAT, :HINT, :ERROR
 
-        # Returns nil without `stall_timeout`.
-        def self.for(options, report) = (new(options, report) if options.stall_timeout)
-
-        def initialize(options, report)
-          @options, @report = options, report
+        def self.for(options, report, loop)
+          new(options, report, loop) if options.stall_timeout
         end
 
-        def io = (@query&.io unless @answered_at)
-
-        def seconds_left
-          [@due - OS.now, 0].max if @due && (@query.nil? || @answered_at)
+        def initialize(options, report, loop)
+          @options, @report, @loop = options, report, loop
         end
 
-        def look(outage:)
-          return close unless outage
-
-          now = OS.now
-          @since ||= now
-          @due ||= now + @options.stall_timeout
-          answered(now) if io&.wait_readable(0)
-          return if now < @due
-
-          @answered_at ? replace(now) : start
+        def start
+          @since = OS.now
+          try_later
         end
 
         # Ends the new client.
         def close
+          [*@timer, *@watch].each(&:cancel)
           @query&.close
           @client&.close
-          @query = @client = @since = @due = @answered_at = nil
+          @query = @client = @timer = @watch = nil
         end
 
         def inspect = "#<Skep::Kafka::Consumer::OutageProbe#{" open" if @client}>"
 
         private
 
-        def start
-          return if @query
+        def try_later
+          @timer = @loop.after(@options.stall_timeout) { try_new_client }
+        end
 
+        def try_new_client
           @client = Librdkafka::Client.new(@options.settings.admin(@options.group),
                                            type: Librdkafka::Bindings::CONSUMER)
           @query = Librdkafka::MetadataQuery.new(@client, [])
           @query.start
+          @watch = @loop.watch(@query.io) { answered }
         end
 
         # Without an answer, or with an error, another new client follows after stall_timeout.
-        def answered(now)
+        def answered
           code, = @query.answer&.fetch(nil, nil)
-          return end_client(now) unless code&.zero?
-
-          @answered_at = now
-          @due = now + GRACE
-        end
-
-        def end_client(now)
-          since = @since
           close
-          @since, @due = since, now + @options.stall_timeout
+          return try_later unless code&.zero?
+
+          @timer = @loop.after(GRACE) { replace_node }
         end
 
-        def replace(now)
-          seconds = (now - @since).round(1)
+        def replace_node
+          seconds = (OS.now - @since).round(1)
           @report.event(:kafka_stalled, level: :warn, duration: seconds, error: ERROR, hint: HINT)
           raise NodeStalled.new(what: WHAT, seconds:)
         end

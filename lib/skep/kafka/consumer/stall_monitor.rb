@@ -82,7 +82,7 @@ module Skep
         def answer
           found = nil
           @answers.drain { |event| found = Librdkafka::AdminRequests.end_offsets_in(event) }
-          return unless found
+          return unless found && @asked_at
 
           late = @clock.call - @asked_at > @late
           @asked_at = nil
@@ -106,7 +106,9 @@ module Skep
           @next_at = now + (@interval * WITHOUT)
           observe_joining(now)
           observe(now)
-          forget_request if @asked_at && now - @asked_at > @late
+          # The answer waits for all leaders, also for one that went away since. (A request that
+          # librdkafka times out may abort the process, in 2.11.)
+          @asked_at = nil if @asked_at && now - @asked_at > @late
           keys = @detector.waiting.select { |key| leader_up?(*key) }
           return if @asked_at || keys.empty?
 
@@ -129,14 +131,6 @@ module Skep
 
           @detector.fetched(stall.key, offset, now)
           true
-        end
-
-        # The answer waits for all leaders, also for one that went away since. (A request that
-        # librdkafka times out may abort the process, in 2.11.)
-        def forget_request
-          @answers.close
-          @answers = @consumer.queue
-          @asked_at = nil
         end
 
         # A leader that is away would keep the others' answers back.

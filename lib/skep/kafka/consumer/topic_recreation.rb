@@ -42,10 +42,12 @@ module Skep
           ask(topics)
         end
 
-        # Reads the answer.
+        # Reads the answer, if there is one.
         def recreated
-          answer = {}
-          @answers.drain { |event| answer.update(Librdkafka::AdminRequests.topic_ids_in(event)) }
+          answer = nil
+          @answers.drain { |event| answer = Librdkafka::AdminRequests.topic_ids_in(event) }
+          return [] unless answer
+
           @querying = false
           confirmed = compare(answer.reject { |_, id| id == ZERO })
           ask(@unconfirmed.keys)
