@@ -23,7 +23,7 @@ class KafkaFetchErrorsTest < Skep::TestCase
 
   test "the backoff grows while the same offset fails, and starts again for another" do
     waits = [12, 12, 12, 40].map do |offset|
-      @fetch_errors.again(Fakes::PartitionReader.new(["orders", 3]), offset)
+      @fetch_errors.retry_later(Fakes::PartitionReader.new(["orders", 3]), offset)
       @fetch_errors.seconds_left
     end
 
@@ -34,15 +34,15 @@ class KafkaFetchErrorsTest < Skep::TestCase
   end
 
   test "seconds_left is the time until the first retry" do
-    3.times { @fetch_errors.again(Fakes::PartitionReader.new(["orders", 3]), 12) }
-    @fetch_errors.again(Fakes::PartitionReader.new(["orders", 4]), 12)
+    3.times { @fetch_errors.retry_later(Fakes::PartitionReader.new(["orders", 3]), 12) }
+    @fetch_errors.retry_later(Fakes::PartitionReader.new(["orders", 4]), 12)
 
     assert_in_delta 1, @fetch_errors.seconds_left, 0.2
   end
 
   test "keeps the retry of an offset that fails again while it is resumed" do
-    reader = Fakes::PartitionReader.new(["orders", 3], -> { @fetch_errors.again(reader, 12) })
-    @fetch_errors.again(reader, 12)
+    reader = Fakes::PartitionReader.new(["orders", 3], -> { @fetch_errors.retry_later(reader, 12) })
+    @fetch_errors.retry_later(reader, 12)
     @now += 60
     @fetch_errors.retry_due([reader])
 
@@ -51,16 +51,16 @@ class KafkaFetchErrorsTest < Skep::TestCase
 
   test "forgets the failures of a revoked partition" do
     readers = [0, 1].map { |number| Fakes::PartitionReader.new(["orders", number]) }
-    3.times { readers.each { |reader| @fetch_errors.again(reader, 12) } }
+    3.times { readers.each { |reader| @fetch_errors.retry_later(reader, 12) } }
     @fetch_errors.retry_due([readers.first])
-    readers.each { |reader| @fetch_errors.again(reader, 12) }
+    readers.each { |reader| @fetch_errors.retry_later(reader, 12) }
 
     assert_equal [[["orders", 0], [12, 4]], [["orders", 1], [12, 1]]],
                  @fetch_errors.instance_variable_get(:@failures).to_a
   end
 
   test "drops the retries of a revoked partition" do
-    @fetch_errors.again(Fakes::PartitionReader.new(["orders", 3]), 12)
+    @fetch_errors.retry_later(Fakes::PartitionReader.new(["orders", 3]), 12)
     @fetch_errors.retry_due([])
 
     assert_nil @fetch_errors.seconds_left

@@ -103,7 +103,7 @@ module Skep
         @committer = Consumer::OffsetCommitter.new(@group, interval:, by_key:)
       end
 
-      def look = @committer.look(@group)
+      def look = @committer.commit_due(@group)
     end
 
     # What a commit says of the messages from its offset on.

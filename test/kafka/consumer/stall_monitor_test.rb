@@ -41,7 +41,7 @@ module Skep
         wait_in("wait-join", 350)
         wait_in("steady", 30)
         wait_in("wait-join", 350)
-        @monitor.look(outage: true)
+        @monitor.tick(outage: true)
         wait_in("wait-join", 350)
         @now += 1_000
         wait_in("wait-join", 300)
@@ -56,7 +56,7 @@ module Skep
         deadline = @now + seconds
         @monitor.statistics = Statistics.new(join_state)
         until @now >= deadline
-          @monitor.look(outage: false)
+          @monitor.tick(outage: false)
           @now += @monitor.seconds_left.clamp(1, 30)
         end
       end

@@ -21,9 +21,9 @@ class KafkaPartitionReaderTest < Skep::TestCase
     attr_reader :calls
 
     def initialize = @calls = []
-    def stuck(_, offset, code, _) = calls << [:stuck, offset, code]
-    def again(_, offset) = calls << [:again, offset]
-    def readable(_, offset) = calls << [:readable, offset]
+    def corrupt_record(_, offset, code, _) = calls << [:stuck, offset, code]
+    def retry_later(_, offset) = calls << [:again, offset]
+    def readable_again(_, offset) = calls << [:readable, offset]
     def reset(_, expected, first, low) = calls << [:reset, expected, first, low]
   end
 

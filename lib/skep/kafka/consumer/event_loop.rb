@@ -166,7 +166,9 @@ module Skep
         def attend_to_all
           attend_to(@leave_policy) { leave_early if @leave_policy.due? }
           attend_to(@fetch_errors) { @fetch_errors.retry_due(@scheduler.readers) }
-          attend_to(@offset_committer) { @offset_committer.look(@scheduler) } if @offset_committer
+          if @offset_committer
+            attend_to(@offset_committer) { @offset_committer.commit_due(@scheduler) }
+          end
           attend_to(@topic_recreation) do
             topics_recreated(@topic_recreation.recreated)
             query_topic_ids if @topic_recreation.due?
@@ -174,7 +176,7 @@ module Skep
           return unless @stall_monitor
 
           @look_for_stalls = attend_to(@stall_monitor) do
-            @stall_monitor.look(outage: @broker_outage.suspected?)
+            @stall_monitor.tick(outage: @broker_outage.suspected?)
           end
         end
 

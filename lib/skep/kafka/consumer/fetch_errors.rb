@@ -5,9 +5,10 @@
 #
 #   fetch_errors = FetchErrors.new(settings:, consumer:, report:)
 #   fetch_errors.reset(reader, 17, 60, 43)       # reading continues at 60; the log begins at 43
-#   fetch_errors.stuck(reader, 17, code, text)   # offset 17 can't be read: reports it, retries it
-#   fetch_errors.again(reader, 17)               # retries it; Scheduler reports the error
-#   fetch_errors.readable(reader, 17)            # a retry succeeded
+#   fetch_errors.corrupt_record(reader, 17, code, text)   # offset 17 can't be read: reports it, and
+#                                                         # retries it later
+#   fetch_errors.retry_later(reader, 17)      # the same; Scheduler reports the error
+#   fetch_errors.readable_again(reader, 17)   # a retry succeeded
 #   fetch_errors.io; fetch_errors.seconds_left; fetch_errors.retry_due(readers)
 #
 # PartitionReader notices resets and unreadable offsets, and calls the first four on the workers'
@@ -38,27 +39,27 @@ module Skep
         def reset(reader, offset, first, low)
           to = @settings.reset_place
           error = Librdkafka::Bindings.err2str(Librdkafka::ErrorCode::OFFSET_OUT_OF_RANGE)
-          @report.event(:kafka_offset_reset, level: :warn, **place(reader), offset:,
+          @report.event(:kafka_offset_reset, level: :warn, **log_context(reader), offset:,
                                              to: to.to_s, error:)
           lost(reader, offset, to == :end ? first : low) if low
         end
 
-        def stuck(reader, offset, code, text)
-          again(reader, offset)
+        def corrupt_record(reader, offset, code, text)
+          retry_later(reader, offset)
           @report.problem(Librdkafka::Bindings.err2name(code), text,
-                          name: :kafka_unreadable, hint: STAYS, **place(reader), offset:)
+                          name: :kafka_unreadable, hint: STAYS, **log_context(reader), offset:)
         end
 
         # Reading from the offset is retried after a backoff.
-        def again(reader, offset)
+        def retry_later(reader, offset)
           @lock.synchronize do
             @due[reader] = @clock.call + @backoff.seconds(count(reader.key, offset))
           end
           @wakeup_pipe.wake
         end
 
-        def readable(reader, offset)
-          @report.event(:kafka_readable, **place(reader), offset:)
+        def readable_again(reader, offset)
+          @report.event(:kafka_readable, **log_context(reader), offset:)
         end
 
         def io = @wakeup_pipe.io
@@ -102,16 +103,16 @@ module Skep
           reader.resume { |offset| @consumer.seek([[*reader.key, offset]], SEEK_SECONDS) }
         rescue LibrdkafkaError => e # no broker just now, perhaps
           @lock.synchronize { @due[reader] = @clock.call + RETRY_SECONDS }
-          @report.problem("seek", e.message, **place(reader))
+          @report.problem("seek", e.message, **log_context(reader))
         end
 
         # from: the first of the lost offsets; to: the one after the last.
         def lost(reader, from, to)
-          @report.event(:messages_lost, level: :error, **place(reader), offset: from,
+          @report.event(:messages_lost, level: :error, **log_context(reader), offset: from,
                                         last_offset: to - 1, messages: to - from)
         end
 
-        def place(reader) = { topic: reader.key.first, partition: reader.key.last }
+        def log_context(reader) = { topic: reader.key.first, partition: reader.key.last }
       end
     end
   end

@@ -7,7 +7,7 @@
 #   committer = OffsetCommitter.new(consumer, interval: 5.0, by_key: true)
 #   committer.done(partition)      # a worker's batch is done
 #   committer.failed(partition)    # a batch of one message has failed
-#   committer.io; committer.seconds_left; committer.look(scheduler)   # for the event loop
+#   committer.io; committer.seconds_left; committer.commit_due(scheduler)   # for the event loop
 #   committer.answered(list.to_a)  # of a commit for which nothing waits, by partition
 module Skep
   module Kafka
@@ -28,11 +28,11 @@ module Skep
         def failed(partition) = change(partition, [FAILURE_SECONDS, @interval].min)
         def io = @wakeup_pipe.io
 
-        # Returns the time until `look` must be called; nil without anything to commit.
+        # Returns the time until `commit_due` must be called; nil without anything to commit.
         def seconds_left = @lock.synchronize { @due && [@due - OS.now, 0].max }
 
         # Commits what is due, without waiting for the answer.
-        def look(scheduler)
+        def commit_due(scheduler)
           @wakeup_pipe.drain
           partitions = take_due&.reject(&:revoked) or return
           partitions.each { |partition| @sent[partition.key] = partition }

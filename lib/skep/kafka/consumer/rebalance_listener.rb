@@ -74,7 +74,7 @@ module Skep
           await_handlers(leaving, deadline) unless lost
           @callbacks&.revoked(leaving)
           done = @scheduler.take_back(leaving)
-          give_up(done, deadline) unless lost
+          commit_before_unassign(done, deadline) unless lost
           @consumer.unassign(list)
           report_rebalance(lost ? "lost" : "revoked", list.keys)
         end
@@ -253,7 +253,7 @@ module Skep
           seconds = [seconds, *committer&.seconds_left].min
           IO.select([@scheduler.released.io, committer&.io, stop].compact, nil, nil, seconds)
           @scheduler.released.drain
-          committer&.look(@scheduler)
+          committer&.commit_due(@scheduler)
           @lease.renew unless @broker_outage.suspected?
         end
 
@@ -271,7 +271,7 @@ module Skep
         private_constant :OVERLAP, :REVOKED
 
         # Commits what is done of partitions that are about to be unassigned.
-        def give_up(done, deadline)
+        def commit_before_unassign(done, deadline)
           done = last_offsets(done)
           report_commit(commit_while_away(deadline) { @consumer.begin_commit(done) })
           @consumer.store_metadata(done) unless @options.transactional

@@ -7,8 +7,8 @@
 #
 #   monitor = StallMonitor.for(options, consumer:, scheduler:, metrics:, report:)
 #   monitor.io                 # readable when brokers have answered
-#   monitor.seconds_left       # until `look` must be called
-#   monitor.look(outage: false)   # may raise NodeStalled
+#   monitor.seconds_left       # until `tick` must be called
+#   monitor.tick(outage: false)   # may raise NodeStalled
 #   monitor.statistics = client_statistics
 #   monitor.close
 #
@@ -18,12 +18,12 @@ module Skep
   module Kafka
     class Consumer
       class StallMonitor
-        # Looks in each stall_timeout, while no partition is behind; more if that would be less
+        # Requests in each stall_timeout, while no partition is behind; more if that would be less
         # than one in 30 s (SECONDS).
-        LOOKS = 2
-        SECONDS = (0.05..30.0).freeze # minimum and maximum between two such looks
-        WITHOUT = 1.05 # after so many intervals without statistics, it looks anyway
-        LATE = 2.0 # an answer, or a look, that is so many seconds late is ignored
+        REQUESTS = 2
+        SECONDS = (0.05..30.0).freeze # minimum and maximum between two such requests
+        WITHOUT = 1.05 # after so many intervals without statistics, it asks anyway
+        LATE = 2.0 # an answer, or a tick, that is so many seconds late is ignored
         FRESH = 2.0 # seconds in which a partition that gets messages may still seem to wait
         FETCH_WAIT = "fetch.wait.max.ms" # for which a broker may answer nothing else
         # librdkafka's states of a member that has asked for an assignment and waits for it.
@@ -31,7 +31,7 @@ module Skep
         ERROR = "the partition has messages, and none comes"
         JOIN_ERROR = "the member has asked for an assignment, and gets none"
         HINT = "skep replaces this node"
-        private_constant :LOOKS, :SECONDS, :WITHOUT, :LATE, :FRESH, :FETCH_WAIT, :JOINING,
+        private_constant :REQUESTS, :SECONDS, :WITHOUT, :LATE, :FRESH, :FETCH_WAIT, :JOINING,
                          :ERROR, :JOIN_ERROR, :HINT
 
         # Returns nil without `stall_timeout`.
@@ -45,7 +45,7 @@ module Skep
           @join_timeout = settings.max_poll_interval + options.stall_timeout
           @late = LATE + (settings[FETCH_WAIT].to_i / 1000.0)
           @committed = settings["isolation.level"] != "read_uncommitted"
-          @interval = (options.stall_timeout / LOOKS.to_f).clamp(SECONDS)
+          @interval = (options.stall_timeout / REQUESTS.to_f).clamp(SECONDS)
           @fresh = [options.stall_timeout / 6.0, FRESH].min
           @answers = consumer.queue
           @next_at = @clock.call + @interval
@@ -55,7 +55,7 @@ module Skep
 
         def seconds_left = [@next_at - @clock.call, 0].max
 
-        # A look that is due soon is due now: the thread is awake.
+        # A tick that is due soon is due now: the thread is awake.
         def statistics=(statistics)
           @statistics = statistics
           now = @clock.call
@@ -63,7 +63,7 @@ module Skep
         end
 
         # outage: no broker answers.
-        def look(outage:)
+        def tick(outage:)
           now = @clock.call
           restart(now) if outage || now - @next_at > LATE
           ends = answer

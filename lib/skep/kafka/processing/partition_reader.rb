@@ -196,8 +196,8 @@ module Skep
           bad, others = errors.partition { |code, _| unreadable.include?(code) }
           code, text, @stuck = found
           @unreadable = bad.include?(found)
-          if @unreadable then @fetch_errors.stuck(self, @stuck, code, text)
-          else @fetch_errors.again(self, @stuck)
+          if @unreadable then @fetch_errors.corrupt_record(self, @stuck, code, text)
+          else @fetch_errors.retry_later(self, @stuck)
           end
           before = message_set.take_while { |message| message.offset < @stuck }
           [Librdkafka::MessageSet.new(before), others]
@@ -211,7 +211,7 @@ module Skep
 
         # moved_to: librdkafka's position, if this read has moved it.
         def note(message_set, end_offset, moved_to)
-          @fetch_errors&.readable(self, @mended) if @mended
+          @fetch_errors&.readable_again(self, @mended) if @mended
           @mended = nil
           detect_reset(message_set.empty? ? end_offset : message_set.first_offset)
           @epochs.read(@expected, moved_to, @queue.leader_epoch) if moved_to
