@@ -66,6 +66,18 @@ module Skep
         assert_empty recreated
       end
 
+      test "commits where a recreated topic is to be read from, as auto.offset.reset says" do
+        feed("orders", [%w[k a], %w[k b]])
+        { "latest" => 2, "error" => 0, "earliest" => 0 }.each do |reset, offset|
+          assert_equal 0, @consumer.commit([["orders", 0, 1]], 5.0)
+          kafka = options[:kafka].merge("auto.offset.reset" => reset)
+          @listener.instance_variable_set(:@options, Config::SourceOptions.new(**options, kafka:))
+          @listener.topics_recreated([["orders", 0]])
+          assert_equal({ ["orders", 0] => offset }, @consumer.committed([["orders", 0]], 5.0))
+        end
+        assert_equal 3, recreated.size
+      end
+
       test "commits in the order of seeks: the request goes out while none can begin" do
         lock = @scheduler.instance_variable_get(:@lock)
         owned = []

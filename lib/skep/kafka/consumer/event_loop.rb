@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 # Polls librdkafka on a background thread while handlers run, so that a slow handler never exceeds
-# max.poll.interval.ms. Handles rebalances (RebalanceListener), reports errors and log lines,
-# notices that a topic was deleted and created again (TopicRecreation) or that a partition is
-# stalled (StallMonitor), and ends the membership: at the stop, or shortly before the node is
-# killed. LeavePolicy says whether and when.
+# max.poll.interval.ms. The thread turns an OS::EventLoop. It handles rebalances
+# (RebalanceListener), reports errors and log lines, notices that a topic was deleted and created
+# again (TopicRecreation) or that a partition is stalled (StallMonitor), and ends the membership: at
+# the stop, or shortly before the node is killed. LeavePolicy says whether and when.
 #
 #   event_loop = EventLoop.new(options:, node:, report:, consumer:, scheduler:, metrics:, lease:)
 #   event_loop.start

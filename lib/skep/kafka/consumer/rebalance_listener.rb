@@ -110,7 +110,9 @@ module Skep
         def topics_recreated(keys)
           revoke(keys)
           report_recreated(keys, RECREATED, RESET)
-          starts = @consumer.starts(keys, COMMIT_SECONDS).to_h.map { |key, offset| [*key, offset] }
+          place = @options.settings.reset_place == :end ? :ends : :beginnings
+          found = @consumer.public_send(place, keys, COMMIT_SECONDS).to_h
+          starts = found.map { |key, offset| [*key, offset] }
           starts.each { |entry| @consumer.store(*entry) } # or librdkafka commits the old offset
           report_commit(@consumer.commit(starts, COMMIT_SECONDS))
         end

@@ -7,6 +7,7 @@
 #
 #   consumer.end_of("orders", 3)       # => 1234, the high watermark as of the last fetch; nil
 #   consumer.ends(keys, 2.0)           # => { ["orders", 3] => 1250 }, the high watermarks
+#   consumer.beginnings(keys, 2.0)     # the offsets of the first messages
 #   consumer.committed(keys, 2.0)      # the group's committed offsets; nil: it has none
 #   consumer.committed_with_metadata(keys, 2.0)   # => { ["orders", 3] => [42, 7, "…"] }, the
 #                                      # same with leader epoch and metadata, or nil for them
@@ -30,6 +31,7 @@ module Skep
         end
 
         def ends(keys, seconds) = look_up(keys, END_, seconds)
+        def beginnings(keys, seconds) = look_up(keys, BEGINNING, seconds)
 
         def committed(keys, seconds)
           committed_with_metadata(keys, seconds)&.transform_values { |entry| entry&.first }
