@@ -91,7 +91,10 @@ module Skep
 
         private
 
-        def slice = Processing::Slice.new("orders", 0, [Message.new("orders", 0, 0, nil, "a", 0, {})])
+        def slice
+          message = Message.new("orders", 0, 0, nil, "a", 0, {})
+          Processing::Slice.new("orders", 0, [message])
+        end
       end
     end
   end
