@@ -8,7 +8,7 @@ module Skep
   module Kafka
     # When offsets are committed that librdkafka doesn't commit by itself.
     class OffsetCommitterTest < ::Skep::TestCase
-      Partition = Struct.new(:key, :revoked)
+      Partition = Struct.new(:key, :revocation)
       private_constant :Partition
 
       # The consumer, which records commits, and the scheduler.
@@ -17,7 +17,7 @@ module Skep
 
         def initialize = @commits = []
         def commit_later(entries) = @commits << entries
-        def certain(partitions) = yield(partitions.map(&:key))
+        def committable_offsets(partitions) = yield(partitions.map(&:key))
       end
 
       def setup
@@ -75,7 +75,7 @@ module Skep
       test "commits what is due once, without revoked partitions" do
         committer(interval: 0)
         @committer.done(@partition)
-        @committer.done(Partition.new(["orders", 4], :asked))
+        @committer.done(Partition.new(["orders", 4], :begun))
         2.times { look }
         assert_equal [[["orders", 3]]], @group.commits
       end

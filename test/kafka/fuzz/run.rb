@@ -69,7 +69,7 @@ module HandlerFuzz
 
     # The group asks for the partition.
     def revoke(*key)
-      leaving = @scheduler.ask_back([key])
+      leaving = @scheduler.begin_revocation([key])
       @revoked << leaving if leaving.any?
     end
 
@@ -161,7 +161,7 @@ module HandlerFuzz
       raise Broken, "it never ends" if (@step += 1) > STEPS
 
       meet_faults
-      @cluster.would_commit(@scheduler.done)
+      @cluster.would_commit(@scheduler.done_offsets)
       hand_over
       @scheduler.wake_ready
       return if work
@@ -214,8 +214,8 @@ module HandlerFuzz
 
     # Other members take the partition at once: nothing more of it is committed.
     def lose(*key)
-      @scheduler.ask_back([key]).each do |partition|
-        @scheduler.take_back([partition])
+      @scheduler.begin_revocation([key]).each do |partition|
+        @scheduler.finish_revocation([partition])
         hand_to_next_owner(partition)
         @model.restarted([key.last], &@cluster.method(:done?))
       end
@@ -226,7 +226,7 @@ module HandlerFuzz
       @revoked.delete_if do |leaving|
         next if @scheduler.processing(leaving).any?
 
-        @cluster.commit(@scheduler.take_back(leaving))
+        @cluster.commit(@scheduler.finish_revocation(leaving))
         leaving.each { |partition| hand_to_next_owner(partition) }
       end
     end
@@ -242,7 +242,7 @@ module HandlerFuzz
     def commit(by)
       return @cluster.commit_stored if by == :librdkafka && !@program.by_key?
 
-      @scheduler.certain { |entries| @consumer.begin_commit(entries) }
+      @scheduler.committable_offsets { |entries| @consumer.begin_commit(entries) }
     end
 
     # The process ends, another begins with what has been committed.

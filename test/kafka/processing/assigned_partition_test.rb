@@ -62,7 +62,7 @@ module Skep
         end
         partition.with_attempt(RunningAttempt.new(nil, end_other)) do
           partition.with_attempt(ended = RunningAttempt.new) { nil }
-          partition.revoke(:asked)
+          partition.revoke(:begun)
           refute ended.ended, "it had left its handler"
         end
       ensure
@@ -79,7 +79,7 @@ module Skep
         partition.define_singleton_method(:entry) { |offset| (built += 1) && super(offset) }
 
         assert_equal [{ partition.key => [3, 0] }, 0], [@scheduler.positions, built]
-        assert_equal [[*partition.key, 3]], @scheduler.done.map { |entry| entry.first(3) }
+        assert_equal [[*partition.key, 3]], @scheduler.done_offsets.map { |entry| entry.first(3) }
         assert_equal 1, built
       end
 
@@ -88,7 +88,7 @@ module Skep
         @scheduler = scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
         scheduler.add(old)
         old.define_singleton_method(:read) do
-          scheduler.take_back(scheduler.ask_back([key]))
+          scheduler.finish_revocation(scheduler.begin_revocation([key]))
           scheduler.add(successor)
           super()
         end
@@ -102,11 +102,11 @@ module Skep
         @scheduler.add(partition)
         put("a")
         item = @scheduler.next_item(wait: false)
-        leaving = @scheduler.ask_back([partition.key])
+        leaving = @scheduler.begin_revocation([partition.key])
         item.failed(0)
         item.back_off(60)
         @scheduler.release(item)
-        offset, _, text = @scheduler.take_back(leaving).first.drop(2)
+        offset, _, text = @scheduler.finish_revocation(leaving).first.drop(2)
         assert_equal 1, Processing::CommitMetadata.read(text, offset).failures.fetch(0).count
       end
 
@@ -114,7 +114,7 @@ module Skep
         @scheduler = scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
         committable = nil
         seeking = lambda do |_, _, place|
-          committable = scheduler.take_back(scheduler.ask_back([["t", 0]]))
+          committable = scheduler.finish_revocation(scheduler.begin_revocation([["t", 0]]))
           place
         end
         scheduler.add(partition(seeking:, **ORDERS["in order"]))
@@ -268,7 +268,7 @@ module Skep
         put_again(0...1)
         @queue.pass(1)
         assert_equal [0], processed(partition)
-        assert_nil partition.progress[4]
+        assert_nil partition.commit_entry[4]
       end
 
       test "a log that begins before the committed offset is another one: nothing is left out" do
@@ -279,7 +279,7 @@ module Skep
         partition = partition(**ORDERS["by key"]).tap { |one| one.restore(metadata) }
         put("a", at: 0)
         finish(partition, draw(partition))
-        assert_nil partition.progress[4]
+        assert_nil partition.commit_entry[4]
         put(*("b".."i"))
         partition.data_available
         assert_equal [*1..8], processed(partition)
@@ -299,10 +299,10 @@ module Skep
           partition = @former = partition(**order)
           put("a")
           item = draw(partition)
-          assert_nil partition.progress
+          assert_nil partition.commit_entry
           3.times { item.failed(0) }
           assert partition.failed(item)
-          assert_equal 0, partition.progress[2]
+          assert_equal 0, partition.commit_entry[2]
 
           @former, partition = partition, restored(**order)
           put_again(0...2)
@@ -310,7 +310,7 @@ module Skep
           assert_equal [1, 3], [item.slice.size, item.failures.count]
           finish(partition, item) until item.done?
           finish(partition, draw(partition)) while partition.more?
-          assert_equal ["t", 0, 2], partition.progress
+          assert_equal ["t", 0, 2], partition.commit_entry
         end
 
         test "a message of another log, at the same offset, has no failures, #{name}" do
@@ -336,7 +336,7 @@ module Skep
         put("a", "a", "b")
         first, other = draw(@former), draw(@former)
         assert_equal [[0, 1], [2]], [first.offsets, other.offsets]
-        assert_nil @former.progress
+        assert_nil @former.commit_entry
         finish(@former, other)
         assert_equal 0, @former.position
       end
@@ -353,7 +353,7 @@ module Skep
       end
 
       def metadata(partition)
-        offset, _, text = partition.progress.drop(2)
+        offset, _, text = partition.commit_entry.drop(2)
         Processing::CommitMetadata.read(text, offset)
       end
 

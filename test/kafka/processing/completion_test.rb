@@ -20,13 +20,13 @@ module Skep
 
       test "stores the offset of an item without messages" do
         finish(atomic: false)
-        assert_equal [["t", 0, 7], [["t", 0, 7]]], [@store.stored, @scheduler.done]
+        assert_equal [["t", 0, 7], [["t", 0, 7]]], [@store.stored, @scheduler.done_offsets]
       end
 
       test "a transactional source commits that offset by a transaction" do
         finish(atomic: true)
         assert_equal [6, nil], [@outputs.sealed, @store.stored]
-        assert_equal [["t", 0, 7]], @scheduler.done
+        assert_equal [["t", 0, 7]], @scheduler.done_offsets
       end
 
       test "the offset stays if the transaction fails or the partition is lost" do
@@ -34,24 +34,24 @@ module Skep
         assert @outputs.aborted
         assert_equal [["kafka_commit_failed", "t", 0]], @events
         finish(atomic: true, answer: false)
-        assert_empty @scheduler.done
+        assert_empty @scheduler.done_offsets
       end
 
       test "stores nothing for a partition that is lost" do
-        finish(atomic: false) { @scheduler.take_back(@scheduler.ask_back([["t", 0]])) }
+        finish(atomic: false) { revoke }
         assert_nil @store.stored
       end
 
       test "commits a batch with the undelivered records after it" do
         outputs = finish(atomic: true, batch: Message.new("t", 0, 3, nil, nil, 0, {}))
         assert_equal 6, outputs.sealed
-        assert_equal [["t", 0, 7]], @scheduler.done
+        assert_equal [["t", 0, 7]], @scheduler.done_offsets
       end
 
       test "reports redelivery of a lost partition unless its transaction is committed" do
         message = Message.new("t", 0, 3, nil, nil, 0, {})
         [false, true].each do |atomic|
-          finish(atomic:, batch: message) { @scheduler.take_back(@scheduler.ask_back([["t", 0]])) }
+          finish(atomic:, batch: message) { revoke }
           assert_equal !atomic, @events.any? { |name,| name == "kafka_revoked_in_flight" }
         end
       end
@@ -80,6 +80,8 @@ module Skep
       end
 
       private
+
+      def revoke = @scheduler.finish_revocation(@scheduler.begin_revocation([["t", 0]]))
 
       def finish(atomic:, answer: true, batch: nil)
         set_up(node = fake_node, Fakes::Outputs.new(atomic, answer))

@@ -44,7 +44,7 @@ module Skep
       test "isn't confirmed by a group that has assigned the partition to another member" do
         @now += 4.0
 
-        refused = ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID) { @part.revoked = :lost }
+        refused = ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID) { @part.revocation = :finished }
         refute_predicate refused, :confirmed?
       end
 
@@ -62,14 +62,14 @@ module Skep
 
       test "ends each after the current message once the partition is revoked" do
         owner = ownership
-        seen = each_of(owner) { |message, _| @part.revoked = :asked if message.offset == 1 }
+        seen = each_of(owner) { |message, _| @part.revocation = :begun if message.offset == 1 }
 
         assert_equal [[0, 1], 1, true], [seen, @attempt.ended_at, @batch.revoked?]
         assert_equal [0, 1], @batch.map(&:offset), "a second loop has the same messages"
       end
 
       test "ends each if the group doesn't confirm the membership after a long message" do
-        refused = ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID) { @part.revoked = :lost }
+        refused = ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID) { @part.revocation = :finished }
         seen = each_of(refused) do |message|
           @now += 4.0 if message.offset.zero?
           wait_readable_for(0.002)
@@ -81,7 +81,7 @@ module Skep
       test "doesn't end a nested loop" do
         counts = []
         each_of(ownership) do |message|
-          @part.revoked = :asked
+          @part.revocation = :begun
           @attempt.end_early
           counts << [message.offset, @batch.count]
         end
@@ -90,7 +90,7 @@ module Skep
       end
 
       test "each yields nothing if the partition is lost before" do
-        @part.revoked = :lost
+        @part.revocation = :finished
 
         assert_equal [[], -1], [each_of(ownership), @attempt.ended_at]
       end
@@ -116,7 +116,7 @@ module Skep
         @batch.each do |message|
           seen << message.offset
           yield message if block_given?
-          @attempt.end_early if @part.revoked
+          @attempt.end_early if @part.revocation
         end
         seen
       end

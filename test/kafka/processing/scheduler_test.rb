@@ -171,12 +171,12 @@ module Skep
       test "a revocation returns the offset of the batch in progress once that is done" do
         add(1)
         item = take
-        leaving = @scheduler.ask_back([["t", 1]])
+        leaving = @scheduler.begin_revocation([["t", 1]])
         assert_equal [item.partition], @scheduler.processing(leaving)
         Thread.new { @scheduler.complete(item) and @scheduler.release(item) }.join
         refute_nil @scheduler.released.io.wait_readable(0)
         assert_empty @scheduler.processing(leaving)
-        assert_equal [["t", 1, 42]], @scheduler.take_back(leaving)
+        assert_equal [["t", 1, 42]], @scheduler.finish_revocation(leaving)
         assert_equal [["t", 1, 42, 7]], @stored
         assert_equal :closed, item.partition.state
         assert_empty @scheduler.keys
@@ -185,7 +185,7 @@ module Skep
       test "a revoked partition is closed when all its items are released" do
         add(1, items: 2, wide: true)
         items = [take, take]
-        leaving = @scheduler.ask_back([["t", 1]])
+        leaving = @scheduler.begin_revocation([["t", 1]])
         items.each do |item|
           assert_equal [item.partition], @scheduler.processing(leaving)
           refute_equal :closed, item.partition.state
@@ -193,14 +193,14 @@ module Skep
           @scheduler.release(item)
         end
         assert_empty @scheduler.processing(leaving)
-        assert_equal [["t", 1, 42]], @scheduler.take_back(leaving)
+        assert_equal [["t", 1, 42]], @scheduler.finish_revocation(leaving)
         assert_equal :closed, items.first.partition.state
       end
 
       test "stores no offset of a batch that ends after its partition is lost" do
         add(1)
         item = take
-        assert_empty @scheduler.take_back(@scheduler.ask_back([["t", 1]]))
+        assert_empty @scheduler.finish_revocation(@scheduler.begin_revocation([["t", 1]]))
         assert_equal [:partition_lost, []], [@scheduler.complete(item), @stored]
         @scheduler.release(item)
         assert_equal :closed, item.partition.state
@@ -209,7 +209,7 @@ module Skep
       test "a new assignment waits for the batch of the earlier one" do
         add(1)
         old = take
-        @scheduler.take_back(@scheduler.ask_back([old.partition.key]))
+        @scheduler.finish_revocation(@scheduler.begin_revocation([old.partition.key]))
         add(2, key: old.partition.key)
         assert_nil take
         @scheduler.release(old)
@@ -220,7 +220,7 @@ module Skep
         lock = hooked_lock
         add(1)
         old = take
-        @scheduler.take_back(@scheduler.ask_back([old.partition.key]))
+        @scheduler.finish_revocation(@scheduler.begin_revocation([old.partition.key]))
         new = add(2, key: old.partition.key)
         reading, hold = Thread::Queue.new, Thread::Queue.new
         inside = 0
@@ -255,7 +255,7 @@ module Skep
         other = take
         other.back_off(0)
         @scheduler.release(other)
-        @scheduler.take_back(@scheduler.ask_back([["t", 2]]))
+        @scheduler.finish_revocation(@scheduler.begin_revocation([["t", 2]]))
         assert_nil @scheduler.next_deadline
       end
 
@@ -294,7 +294,7 @@ module Skep
         add(2, waits: OS.now + 600, gathering: true, items: 0)
         2.times { assert_nil take }
         [1, 2].each { |id| partition(id).items = 1 }
-        partition(1).revoke(:asked)
+        partition(1).revoke(:begun)
         2.times { [1, 2].each { |id| wake(id) } }
         assert_equal [2, nil], [take.partition.id, take]
       end
@@ -340,7 +340,7 @@ module Skep
         partition = add(1, text: "a b")
         @scheduler.release(take)
         assert_equal "a b", take.text
-        @scheduler.take_back(@scheduler.ask_back([["t", 1]]))
+        @scheduler.finish_revocation(@scheduler.begin_revocation([["t", 1]]))
         refute_equal :closed, partition.state
         assert_nil @scheduler.submit_keys(partition.unsorted, %w[a b])
         assert_equal :closed, partition.state

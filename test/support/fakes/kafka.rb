@@ -36,7 +36,7 @@ module Fakes
   stands_for PartitionPosition, "Skep::Kafka::Processing::AssignedPartition"
 
   # A partition that may be revoked. resume_entry: where its next owner starts.
-  OwnedPartition = Struct.new(:revoked, :resume_entry)
+  OwnedPartition = Struct.new(:revocation, :resume_entry)
   stands_for OwnedPartition, "Skep::Kafka::Processing::AssignedPartition"
 
   # A work item that backs off.

@@ -2,7 +2,7 @@
 
 module Fakes
   # A partition of the Assignment.
-  AssignedPartition = Struct.new(:id, :key, :in_flight, :revoked, :closed, keyword_init: true) do
+  AssignedPartition = Struct.new(:id, :key, :in_flight, :revocation, :closed, keyword_init: true) do
     def in_flight? = in_flight ? true : false
     def close = self.closed = true
   end
@@ -18,7 +18,7 @@ module Fakes
 
   # A partition of the scheduler. items: how many it has to hand out; wide: several at a time;
   # waits: when to read it again; gathering: waits for more messages.
-  ScheduledPartition = Struct.new(:id, :key, :state, :retry_at, :revoked, :position, :gathering,
+  ScheduledPartition = Struct.new(:id, :key, :state, :retry_at, :revocation, :position, :gathering,
                                   :items, :wide, :waits, :place, :order, :last_success, :text,
                                   :in_flight, :sorted, keyword_init: true) do
     def unsorted = text && UnsortedMessages.new(self, text)
@@ -38,7 +38,7 @@ module Fakes
     def begin_reading = self.state = :reading
     def item_taken = self.in_flight += 1
     def item_released = self.in_flight -= 1
-    def revoke(how) = self.revoked = how
+    def revoke(revocation) = self.revocation = revocation
     def wait? = !retry_at.nil? && (seeking? || !more?)
     def errors = []
     def epoch(_offset) = 7
@@ -55,7 +55,7 @@ module Fakes
     def release(item) = (self.released ||= []) << item
     def failed(_item) = false
     def in_doubt? = false
-    def progress = position && [*key, position]
+    def commit_entry = position && [*key, position]
     def close = self.state = :closed
 
     attr_accessor :released

@@ -133,7 +133,7 @@ module Skep
         def commit_early
           seconds = [COMMIT_SECONDS, *@node.time_left&./(3)].min
           @early_code = @node.busy(for: seconds + 2) do
-            @consumer.commit(@rebalance_listener.last_offsets(@scheduler.done), seconds)
+            @consumer.commit(@rebalance_listener.last_offsets(@scheduler.done_offsets), seconds)
           end
         end
 

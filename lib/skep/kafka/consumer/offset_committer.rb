@@ -34,9 +34,10 @@ module Skep
         # Commits what is due, without waiting for the answer.
         def commit_due(scheduler)
           @wakeup_pipe.drain
-          partitions = take_due&.reject(&:revoked) or return
+          partitions = take_due&.reject(&:revocation) or return
           partitions.each { |partition| @sent[partition.key] = partition }
-          scheduler.certain(partitions) do |entries| # a seek commits after this, or before
+          # A seek commits after this, or before.
+          scheduler.committable_offsets(partitions) do |entries|
             @consumer.commit_later(entries) if entries.any?
           end
         end
@@ -45,7 +46,7 @@ module Skep
         def answered(entries)
           entries.each do |topic, number, _, code|
             partition = @sent.delete([topic, number])
-            next if partition.nil? || partition.revoked || code.zero?
+            next if partition.nil? || partition.revocation || code.zero?
 
             change(partition, @interval)
           end

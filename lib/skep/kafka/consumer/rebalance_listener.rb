@@ -65,15 +65,15 @@ module Skep
 
         # Waits up to `rebalance_wait` for the handlers, by default 0.8 of max.poll.interval.ms, for
         # which Kafka waits for this member, in each of its rebalance protocols.
-        # Scheduler#ask_back ends batches in progress early: `Batch#each` stops. After #take_back
-        # `mark` returns false.
+        # Scheduler#begin_revocation ends batches in progress early: `Batch#each` stops. After
+        # #finish_revocation `mark` returns false.
         def partitions_revoked(list)
           @lost = lost = @consumer.lost?
           deadline = OS.now + @options.rebalance_wait
-          leaving = @scheduler.ask_back(list.keys)
+          leaving = @scheduler.begin_revocation(list.keys)
           await_handlers(leaving, deadline) unless lost
           @callbacks&.revoked(leaving)
-          done = @scheduler.take_back(leaving)
+          done = @scheduler.finish_revocation(leaving)
           commit_before_unassign(done, deadline) unless lost
           @consumer.unassign(list)
           report_rebalance(lost ? "lost" : "revoked", list.keys)
@@ -152,7 +152,8 @@ module Skep
           any = false
           code = commit_while_away do
             pending = nil
-            any = @scheduler.certain { |done| pending = @consumer.begin_commit(done) }.any?
+            done = @scheduler.committable_offsets { |all| pending = @consumer.begin_commit(all) }
+            any = done.any?
             pending
           end
           any && report_commit(code) && !@consumer.lost?
@@ -160,7 +161,7 @@ module Skep
 
         # Waits for the answer until the deadline, but a second at least.
         def try_commit(deadline)
-          done = last_offsets(@scheduler.certain)
+          done = last_offsets(@scheduler.committable_offsets)
           @consumer.commit(done, (deadline - OS.now).clamp(1.0, COMMIT_SECONDS))
         end
 
@@ -219,8 +220,8 @@ module Skep
 
         # Takes partitions back without waiting for their handlers. Returns what may be committed.
         def revoke(keys)
-          leaving = @scheduler.ask_back(keys)
-          @scheduler.take_back(leaving).tap { @callbacks&.revoked(leaving) }
+          leaving = @scheduler.begin_revocation(keys)
+          @scheduler.finish_revocation(leaving).tap { @callbacks&.revoked(leaving) }
         end
 
         # Returns when no handler processes a batch of these partitions any more, or at the
@@ -229,7 +230,7 @@ module Skep
         def await_handlers(leaving, deadline)
           return if released?(leaving, [OS.now + QUICK_SECONDS, deadline].min)
 
-          done = @options.transactional ? [] : @scheduler.certain(leaving)
+          done = @options.transactional ? [] : @scheduler.committable_offsets(leaving)
           @consumer.commit(done, COMMITTED_SECONDS)
           warn_at = deadline - [WARN_SECONDS, @options.rebalance_wait / 4.0].min
           return if released?(leaving, warn_at)

@@ -39,7 +39,7 @@ module Skep
         attr_reader :state # :idle, :ready, :backoff or :reading
         attr_reader :retry_at # monotonic seconds: when to read it again
         attr_reader :unsorted # what was read and waits for its keys
-        attr_reader :revoked
+        attr_reader :revocation # nil, :begun or :finished
         attr_writer :in_doubt
         attr_reader :user_state # Batch#state
         attr_accessor :database_offset # the next offset in the database; nil: not known yet
@@ -199,20 +199,20 @@ module Skep
         # than the position.
         def in_doubt? = @in_doubt || (seeking? && state == :reading) ? true : false
 
-        # how: :asked or :lost. Handlers that process its messages learn of it: Batch#each ends
-        # early.
-        def revoke(how)
+        # revocation: :begun or :finished. Handlers that process its messages learn of it:
+        # Batch#each ends early.
+        def revoke(revocation)
           @reader.shut
-          @revoked = how
+          @revocation = revocation
           running = @attempts_lock.synchronize { @attempts.keys }
-          running.each { |attempt| attempt.end_early(at_once: how == :lost) }
+          running.each { |attempt| attempt.end_early(at_once: revocation == :finished) }
         end
 
         # A handler makes that attempt during the block. Workers call it without the scheduler's
         # lock.
         def with_attempt(attempt)
           @attempts_lock.synchronize { @attempts[attempt] = true }
-          attempt.end_early if revoked
+          attempt.end_early if revocation
           yield
         ensure
           @attempts_lock.synchronize { @attempts.delete(attempt) }
@@ -223,9 +223,9 @@ module Skep
 
         # [topic, number, offset, epoch, metadata] to commit, without the last two if they aren't
         # known; nil if nothing is done, and no message has failed alone.
-        def progress = done_to&.then { |offset| entry(offset) }
+        def commit_entry = done_to&.then { |offset| entry(offset) }
 
-        # The offset of `progress`.
+        # The offset of `commit_entry`.
         def done_to = position || (@first if @beyond.failures.any?)
 
         # The leader epoch of the message before that offset, to commit with it; nil if unknown.

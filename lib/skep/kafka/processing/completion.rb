@@ -125,7 +125,7 @@ module Skep
 
           store_mark(item, offset) unless item.marked && offset <= item.marked
           succeeded(item)
-          item.partition.revoked != :lost
+          item.partition.revocation != :finished
         end
 
         # The messages after the mark are tried again, and have no failures yet if there is a mark.
@@ -136,7 +136,7 @@ module Skep
           return if @outputs.transactional?
 
           pending = nil
-          done = @scheduler.certain do |all|
+          done = @scheduler.committable_offsets do |all|
             pending = @consumer.begin_commit(all) unless all == @committed
           end
           return unless pending

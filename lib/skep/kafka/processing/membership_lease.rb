@@ -58,7 +58,7 @@ module Skep
           @limit = (@lease.limit * 1e9).to_i
         end
 
-        def revoked? = !@partition.revoked.nil?
+        def revoked? = !@partition.revocation.nil?
         def state = @partition.user_state # Batch#state
 
         def confirmed?

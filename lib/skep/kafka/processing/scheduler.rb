@@ -13,13 +13,14 @@
 #   scheduler.succeeded(partition, began) # in an outage items back off until another one succeeds
 #   scheduler.withhold                    # hands out nothing until hand_out: the node is quiet
 #   scheduler.wake_ready                  # makes ready what has new messages or has waited enough
-#   leaving = scheduler.ask_back(keys)    # hands out no more of these; Batch#each ends early
+#   leaving = scheduler.begin_revocation(keys)   # hands out no more of these; Batch#each ends
 #   scheduler.processing(leaving)         # those of them that workers still process
-#   scheduler.take_back(leaving)          # what is still in flight is lost from here on
+#   scheduler.finish_revocation(leaving)  # what is still in flight is lost from here on
 #
-# One lock guards all of this. Only `certain` calls a block under it. Partitions are read without
-# it, each by one thread at a time. A partition that is assigned again while work of its earlier
-# assignment is in flight is not read before that work is released: no key is in two workers.
+# One lock guards all of this. Only `committable_offsets` calls a block under it. Partitions are
+# read without it, each by one thread at a time. A partition that is assigned again while work of
+# its earlier assignment is in flight is not read before that work is released: no key is in two
+# workers.
 module Skep
   module Kafka
     module Processing
@@ -38,7 +39,7 @@ module Skep
 
           def [](id) = @by_id[id]
           def size = @by_id.size
-          def assigned = @by_id.values.reject(&:revoked)
+          def assigned = @by_id.values.reject(&:revocation)
 
           # Returns true if a worker holds messages of another assignment of the same partition.
           def previous_in_flight?(partition)
@@ -123,7 +124,7 @@ module Skep
 
             partition.item_released
             parts = item.parts.each { |part| partition.failed(part) if part.retry_at }
-            next forget_revoked(partition) if partition.revoked
+            next forget_revoked(partition) if partition.revocation
 
             parts.each { |part| put_back(part) }
             probe_soon(partition)
@@ -170,7 +171,7 @@ module Skep
         def mark(item, offset)
           @lock.synchronize do
             if item.marked && offset <= item.marked
-              next item.partition.revoked == :lost ? :partition_lost : :stored
+              next item.partition.revocation == :finished ? :partition_lost : :stored
             end
 
             store(item, offset).tap { item.marked = offset }
@@ -223,18 +224,30 @@ module Skep
         def next_deadline = @lock.synchronize { @backoff.deadline }
 
         # Begins a revocation: none of these partitions' messages is handed out any more, and
-        # Batch#each ends after the current message. They remain assigned until take_back.
-        def ask_back(keys) = @lock.synchronize { begin_revocation(keys) }
+        # Batch#each ends after the current message. They remain assigned until finish_revocation.
+        def begin_revocation(keys)
+          wanted = keys.to_h { |key| [key, true] }
+          @lock.synchronize do
+            found = @assignment.assigned.select { |partition| wanted.key?(partition.key) }
+            found.each { |partition| partition.revoke(:begun) }
+            found.each { |partition| forget_revoked(partition) }
+          end
+        end
 
         # Returns those of which a worker still processes a batch.
         def processing(partitions) = @lock.synchronize { partitions.select(&:in_flight?) }
 
-        # Ends a revocation: what is in flight is lost. Returns what to commit, as `certain` does.
-        def take_back(partitions) = @lock.synchronize { end_revocation(partitions) }
+        # What is in flight is lost from here on. Returns what to commit, as `committable_offsets`.
+        def finish_revocation(partitions)
+          @lock.synchronize do
+            partitions.each { |partition| partition.revoke(:finished) }
+            committable(partitions)
+          end
+        end
 
         # Returns { [topic, number] => [offset, count] } of all partitions of which something is
-        # done: the offset after that, and how many offsets behind it are done, too. (`done` builds
-        # the metadata of commits, which takes long.)
+        # done: the offset after that, and how many offsets behind it are done, too. (`done_offsets`
+        # builds the metadata of commits, which takes long.)
         def positions
           @lock.synchronize do
             @assignment.assigned.to_h do |one|
@@ -244,12 +257,12 @@ module Skep
           end
         end
 
-        # Returns what to commit of all partitions of which something is done, as `progress`.
-        def done = @lock.synchronize { @assignment.assigned.filter_map(&:progress) }
+        # Returns what to commit of all partitions of which something is done, as `commit_entry`.
+        def done_offsets = @lock.synchronize { @assignment.assigned.filter_map(&:commit_entry) }
 
         # The same to commit, of some or all: without partitions of which a transaction is in doubt.
         # A block gets it under the lock.
-        def certain(some = nil)
+        def committable_offsets(some = nil)
           @lock.synchronize do
             committable(some || @assignment.assigned).tap { |all| yield all if block_given? }
           end
@@ -309,7 +322,7 @@ module Skep
         def take(item)
           @lock.synchronize do
             partition = item.partition
-            next if partition.revoked || partition.stale?(item)
+            next if partition.revocation || partition.stale?(item)
             next if partition.seeking? && !partition.waits_for?(item)
 
             partition.item_taken
@@ -332,7 +345,7 @@ module Skep
 
         # A new assignment waits for the work of an earlier one.
         def begin_reading(partition)
-          return false if partition.revoked
+          return false if partition.revocation
           return partition.begin_reading unless @assignment.previous_in_flight?(partition)
 
           partition.idle
@@ -340,14 +353,14 @@ module Skep
         end
 
         def draw(partition)
-          return if partition.revoked
+          return if partition.revocation
 
           partition.draw.tap { |item| partition.item_taken if item }
         end
 
         def end_reading(partition)
           partition.idle
-          return forget_revoked(partition) if partition.revoked
+          return forget_revoked(partition) if partition.revocation
           return make_ready_if_needed(partition) unless partition.wait?
 
           partition.back_off
@@ -358,7 +371,7 @@ module Skep
           partition = item.partition
           before = partition.position
           partition.done(item, offset)
-          return :partition_lost if partition.revoked == :lost
+          return :partition_lost if partition.revocation == :finished
 
           position = partition.position
           unless position == before
@@ -406,7 +419,7 @@ module Skep
         end
 
         def make_ready_if_needed(partition)
-          return if partition.revoked || !%i[idle backoff].include?(partition.state)
+          return if partition.revocation || !%i[idle backoff].include?(partition.state)
           return unless partition.more?
 
           @backoff.delete(partition)
@@ -431,20 +444,8 @@ module Skep
           make_ready_if_needed(partition) if partition.state == :idle || partition.gathering?
         end
 
-        def begin_revocation(keys)
-          wanted = keys.to_h { |key| [key, true] }
-          found = @assignment.assigned.select { |partition| wanted.key?(partition.key) }
-          found.each { |partition| partition.revoke(:asked) }
-          found.each { |partition| forget_revoked(partition) }
-        end
-
-        def end_revocation(partitions)
-          partitions.each { |partition| partition.revoke(:lost) }
-          committable(partitions)
-        end
-
         # (A commit of the position of a partition in doubt could take the group's offset back.)
-        def committable(partitions) = partitions.reject(&:in_doubt?).filter_map(&:progress)
+        def committable(partitions) = partitions.reject(&:in_doubt?).filter_map(&:commit_entry)
 
         # Closes a revoked partition once nothing of it is in flight. A new assignment of it, which
         # has waited for that, may be read then.

@@ -113,7 +113,7 @@ module Skep
         # assigned afterwards was assigned in that generation, for which the broker checks.
         def commit(partition, offset)
           metadata = Librdkafka::Bindings.consumer_group_metadata(@consumer.handle)
-          return false if partition.revoked == :lost
+          return false if partition.revocation == :finished
 
           Librdkafka::TopicPartitionList.make([[*partition.key, offset + 1,
                                                 *partition.epoch(offset + 1)]]) do |list|
@@ -277,7 +277,7 @@ module Skep
           Kernel.loop do
             committed = @node.busy(for: QUERY_SECONDS) { committed_offset(partition.key) }
             return committed > offset if committed
-            return false if @node.stopping? || partition.revoked == :lost || @consumer.fatal
+            return false if @node.stopping? || partition.revocation == :finished || @consumer.fatal
 
             @pause.pop(timeout: QUERY_PAUSE)
           end

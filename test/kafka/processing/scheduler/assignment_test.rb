@@ -15,7 +15,7 @@ module Skep
 
       test "finds partitions by their ids, and lists those that are not revoked" do
         one, two = add(1), add(2)
-        one.revoked = :asked
+        one.revocation = :begun
         assert_equal [one, two, nil], [1, 2, 3].map { |id| @assignment[id] }
         assert_equal [two], @assignment.assigned
       end
@@ -27,7 +27,7 @@ module Skep
       end
 
       test "a partition in flight delays later assignments of it, and no others" do
-        old = add(1, in_flight: true, revoked: :lost)
+        old = add(1, in_flight: true, revocation: :finished)
         other = add(2, in_flight: true)
         young = add(3, key: old.key)
         assert_equal [true, false, false],
