@@ -107,7 +107,8 @@ module Skep
       # The same without waiting. Returns a PendingCommit, whose `wait` has to be called.
       #
       # Call it under the scheduler's lock (Scheduler#committable_offsets) while partitions may
-      # seek: a commit whose request goes out after that of a seek would take the group's offset back.
+      # seek: a commit whose request goes out after that of a seek would take the group's offset
+      # back.
       def begin_commit(offsets)
         requests = offsets.each_slice(REQUEST_PARTITIONS).map do |some|
           answers = queue
