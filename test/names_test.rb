@@ -43,6 +43,8 @@ class NamesTest < Skep::TestCase
     kafka_farewell kafka_fenced_itself kafka_held kafka_lost kafka_name_taken
     kafka_not_delivered kafka_refused kafka_revoked_in_hand kafka_seek_waits
     kafka_topic_remade kafka_transaction_waits message_convicted message_suspected
+    ClientOutdated ClientStalled FetchWait TransactionCommits
+    kafka_client_replaced kafka_stall_ended
     work_suspected
   ].freeze
   BENCHMARKS = %w[Contender Contest Errand Keeping errand].freeze
