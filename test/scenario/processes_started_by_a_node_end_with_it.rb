@@ -18,7 +18,7 @@ SOURCE = <<~'RUBY'
      fork { Signal.trap("TERM", "IGNORE"); IO.select(nil) }]
   end
 
-  Skep.swarm "leaver", nodes: 2, max_restarts: 1_000_000 do |swarm|
+  Skep.swarm "leaver", nodes: 2, max_restarts: 1_000_000, liveness_timeout: 8 do |swarm|
     swarm.preload { File.write("#{__dir__}/mold.#{$$}", start_some.join(" ")) }
     swarm.work do |node|
       some = start_some

@@ -7,7 +7,7 @@ require "skep/swarm"
 class NodeExitsTest < Skep::TestCase
   Swarm = Skep::Swarm
   Exit = Swarm::IPC::ExitStatus
-  Config = Struct.new(:restart_window, :kill_timeout)
+  Config = Struct.new(:restart_window, :kill_timeout, :liveness_timeout)
   Mold = Struct.new(:number, :live, :heard_at) do
     def live? = live
     def kill = self.live = false
@@ -41,7 +41,7 @@ class NodeExitsTest < Skep::TestCase
     @calls = Calls.new
     @nodes = Swarm::Nodes::NodeTable.new(8)
     @calls.node_table = @nodes
-    @exits = Swarm::Nodes::NodeExits.new(@calls, Config.new(60.0, 0.05), @lifecycle,
+    @exits = Swarm::Nodes::NodeExits.new(@calls, Config.new(60.0, 0.05, 0.1), @lifecycle,
                                          loop: @loop, events: bus)
     @slot = Swarm::Nodes::Slot.new(0, 0)
     @mold = Mold.new(0, true, 0.0)

@@ -18,9 +18,9 @@
 #    slot.
 #
 # A mold reaps and reports exits at once. One that doesn't within two seconds is stuck, and killed.
-# Where there are no pidfds (the fallbacks), a node has ended when its channel has. It is polled as
-# well, since a process that it has forked may hold the channel open. If its mold has died, its exit
-# status is unknown.
+# Where there are no pidfds (the fallbacks), a node has ended when its channel has. It is looked for
+# every liveness_timeout as well, since a process that it has forked may hold the channel open. If
+# its mold has died, its exit status is unknown.
 module Skep
   class Swarm
     module Nodes
@@ -30,9 +30,7 @@ module Skep
         REPORT_STEP = 0.5
         REPORT_STEPS = 4
         LATE = 0.05
-
-        POLL_SECONDS = 1.0
-        private_constant :REPORT_STEP, :REPORT_STEPS, :LATE, :POLL_SECONDS
+        private_constant :REPORT_STEP, :REPORT_STEPS, :LATE
 
         def initialize(pool, config, lifecycle, loop:, events:)
           @pool = pool
@@ -116,11 +114,17 @@ module Skep
         end
 
         def poll(node)
-          if node.exited?
-            node.mold.live? ? ended(node) : await_report(node)
-          else
-            node.end_watch = @loop.after(POLL_SECONDS, early: POLL_SECONDS / 2) { poll(node) }
-          end
+          return look(node) if node.exited?
+
+          seconds = @config.liveness_timeout
+          node.end_watch = @loop.after(seconds, early: seconds / 2) { poll(node) }
+        end
+
+        # Sees to the end of a node that has exited, unless that is watched.
+        def look(node)
+          return if node.pidfd.watchable?
+
+          node.mold.live? ? ended(node) : await_report(node)
         end
 
         # Its slot needn't wait for its mold, which may be busy or stopped.
@@ -166,7 +170,7 @@ module Skep
         # The node runs on and can't be reached: it has closed all its descriptors, or executed
         # another program. If it has exited, its mold hasn't reported that yet.
         def unreachable(node)
-          return if node.exited?
+          return look(node) if node.exited?
 
           @events.publish(:node_channel_closed, node, level: :error)
           node.kill("channel_closed")
