@@ -39,7 +39,7 @@ module Skep
                        slack: SLACK)
           @supervisor_pid, @supervisor, @oom, @slack = supervisor_pid, supervisor, oom, slack
           @parent, @mold = Process.ppid, Process.pid
-          @own = OS::Pidfd.open(@mold) if OS::Pidfd.native?
+          @own = OS::Pidfd.open(@mold)
           @bound = Skep.on_fork(child: -> { bind if SelfPipe.handing_on? })
           hold_on(NOTICE)
           raise_oom_score(MOLD_OOM)
@@ -81,7 +81,7 @@ module Skep
         # In a node that becomes a mold: ends the processes that it started as a node.
         def promote_to_mold
           OS::ProcessTree::ProcessGroup.kill_others
-          @own&.close
+          @own.close
           OrphanGuard.new(supervisor_pid: @supervisor_pid, supervisor: @supervisor, oom: @oom,
                           slack: @slack / 2)
                      .tap { |mold| mold.orphan_timeout = @orphan_timeout }
@@ -90,7 +90,7 @@ module Skep
         # In an orphan: ends its group, and that of its mold if no other process is left to do it.
         def clear_up
           OS::ProcessTree::ProcessGroup.kill_others
-          @own&.kill_leftover_group
+          @own.kill_leftover_group
         end
 
         private
@@ -105,8 +105,9 @@ module Skep
 
         def bind
           Process.setpgid(0, 0)
+          mold_group = @own if OS::Pidfd.native?
           OS::ProcessTree::ParentDeathWatch.watch(@mold, @supervisor_pid, seconds: patience,
-                                                                         mold_group: @own)
+                                                                         mold_group:)
           raise_oom_score(NODE_OOM)
           mark
         end
