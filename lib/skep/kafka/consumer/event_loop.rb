@@ -164,7 +164,7 @@ module Skep
         end
 
         def attend_to_all
-          attend_to(@leave_policy) { leave_early if @leave_policy.due? }
+          @look_to_leave = attend_to(@leave_policy) { leave_early if @leave_policy.due? }
           attend_to(@fetch_errors) { @fetch_errors.retry_due(@scheduler.readers) }
           if @offset_committer
             attend_to(@offset_committer) { @offset_committer.commit_due(@scheduler) }
@@ -195,9 +195,10 @@ module Skep
         end
 
         # Without any event the queue is polled often enough to stay a member, and the lease is
-        # renewed.
+        # renewed. (The stop of a node may have become that of the swarm, with `leave_on_stop`.)
         def poll
           handle_events
+          @look_to_leave&.call
           @loop.after([@options.settings.max_poll_interval / 3, @lease.limit / 2].min) { poll }
         end
 
