@@ -37,6 +37,20 @@ module Skep
         super
       end
 
+      test "goes on after a decision to end the node, until it is stopped" do
+        turned = Thread::Queue.new
+        @event_loop.instance_variable_get(:@loop).then do |loop|
+          loop.after(0) { raise NodeStalled.new(what: "orders/0", seconds: 60) }
+          loop.after(0.1) { turned << true }
+        end
+        @event_loop.start
+        wait_readable(@scheduler.wakeup_pipe.io)
+
+        assert_kind_of NodeStalled, @event_loop.failure
+        assert turned.pop
+        @event_loop.stop
+      end
+
       test "repeats its last commit while the group rebalances, and while its coordinator moves" do
         codes = [*Librdkafka::ErrorCode::REBALANCING, *Librdkafka::ErrorCode::COORDINATOR, 0]
         @consumer.define_singleton_method(:commit) { |*| codes.shift }

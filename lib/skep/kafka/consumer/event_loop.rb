@@ -8,7 +8,7 @@
 #
 #   event_loop = EventLoop.new(options:, node:, report:, consumer:, scheduler:, metrics:, lease:)
 #   event_loop.start
-#   event_loop.failure      # the error that ended the thread, or nil
+#   event_loop.failure      # the error with which the node is to end, or nil
 #   event_loop.await_other_nodes   # where the whole swarm stops: commits, and waits a moment
 #   event_loop.stop         # ends the thread
 #   event_loop.leave        # commits what is done and leaves the group
@@ -154,12 +154,24 @@ module Skep
           @loop.watch(@consumer.control.io) { handle_events }
           poll
           attend_to_all
-          until @ended
-            @loop.turn
-            @lease.renew unless @broker_outage.suspected?
-          end
-        rescue Exception => e # the main thread raises it
-          @failure = e
+          turn until @ended
+        rescue Exception => e
+          end_node(e)
+        end
+
+        # After a decision to end the node it goes on, so that the node stays a member until its
+        # handlers have ended.
+        def turn
+          @loop.turn
+          @lease.renew unless @broker_outage.suspected?
+        rescue NodeStalled, TopicRecreated => e
+          end_node(e)
+          handle_events
+        end
+
+        # The main thread raises the error.
+        def end_node(error)
+          @failure ||= error
           @scheduler.wakeup_pipe.wake
         end
 
