@@ -155,7 +155,7 @@ module Skep
           poll
           attend_to_all
           turn until @ended
-        rescue Exception => e
+        rescue Exception => e # the main thread raises it
           end_node(e)
         end
 
