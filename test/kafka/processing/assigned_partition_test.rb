@@ -397,7 +397,7 @@ module Skep
       def draw(partition)
         partition.begin_reading
         partition.read
-        partition.draw
+        partition.next_item
       end
     end
   end

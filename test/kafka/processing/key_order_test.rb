@@ -61,11 +61,11 @@ module Skep
         assert_equal 3, order.room
         put(order, %w[slow slow slow], from: 3)
         assert_equal 0, order.room
-        assert_predicate order, :held?
+        assert_predicate order, :blocked?
         order.done(slow.slice, 2)
         assert_equal 3, order.room
         assert_equal 3, order.position
-        refute_predicate order, :held?
+        refute_predicate order, :blocked?
       end
 
       test "messages that the last owner has done count for `max_out_of_order`" do

@@ -6,7 +6,7 @@ module Skep
   module Kafka
     class LeaderEpochsTest < Skep::TestCase
       test "returns the epoch of each offset between two reads of the same epoch" do
-        epochs = Processing::PartitionReader::LeaderEpochs.new(42, 7)
+        epochs = Processing::LeaderEpochs.new(42, 7)
         epochs.read(42, 60, 7)
         epochs.read(60, 80, 7)
 
@@ -14,7 +14,7 @@ module Skep
       end
 
       test "returns only the last epoch of a read in which the epoch changes" do
-        epochs = Processing::PartitionReader::LeaderEpochs.new
+        epochs = Processing::LeaderEpochs.new
         epochs.read(nil, 10, 3)
         epochs.read(10, 20, 4)
         epochs.read(20, 30, 4)
@@ -23,7 +23,7 @@ module Skep
       end
 
       test "returns no epoch for offsets that weren't read" do
-        epochs = Processing::PartitionReader::LeaderEpochs.new
+        epochs = Processing::LeaderEpochs.new
         epochs.read(nil, 10, 3)
         epochs.read(15, 20, 3)
         epochs.read(20, 30, nil)
@@ -32,7 +32,7 @@ module Skep
       end
 
       test "returns no epoch lower than one committed before" do
-        epochs = Processing::PartitionReader::LeaderEpochs.new(500, 3)
+        epochs = Processing::LeaderEpochs.new(500, 3)
         epochs.reset
         epochs.read(500, 20, 0)
         epochs.read(20, 30, 3)

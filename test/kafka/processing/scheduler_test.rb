@@ -327,11 +327,11 @@ module Skep
 
       test "hands out messages without keys, and a work item once their keys are submitted" do
         partition = add(1, text: "a b")
-        unsorted = take
-        assert_equal [true, "a b", :reading], [unsorted.needs_keys?, unsorted.text, partition.state]
+        waiting = take
+        assert_equal [true, "a b", :reading], [waiting.needs_keys?, waiting.text, partition.state]
         wake(1)
         assert_nil take
-        item = @scheduler.submit_keys(unsorted, %w[a b])
+        item = @scheduler.submit_keys(waiting, %w[a b])
         assert_equal [%w[a b], 1, :idle], [partition.sorted, partition.in_flight, partition.state]
         assert_same partition, item.partition
       end
@@ -342,7 +342,7 @@ module Skep
         assert_equal "a b", take.text
         @scheduler.finish_revocation(@scheduler.begin_revocation([["t", 1]]))
         refute_equal :closed, partition.state
-        assert_nil @scheduler.submit_keys(partition.unsorted, %w[a b])
+        assert_nil @scheduler.submit_keys(partition.awaiting_keys, %w[a b])
         assert_equal :closed, partition.state
       end
 

@@ -10,10 +10,10 @@ module Fakes
              controls: %i[in_flight closed]
 
   # Messages whose keys the user's callable returns.
-  UnsortedMessages = Struct.new(:partition, :text) do
+  MessagesWithoutKeys = Struct.new(:partition, :text) do
     def needs_keys? = true
   end
-  stands_for UnsortedMessages, "Skep::Kafka::Processing::AssignedPartition::Unsorted",
+  stands_for MessagesWithoutKeys, "Skep::Kafka::Processing::AssignedPartition::AwaitingKeys",
              controls: %i[text]
 
   # A partition of the scheduler. items: how many it has to hand out; wide: several at a time;
@@ -21,10 +21,10 @@ module Fakes
   ScheduledPartition = Struct.new(:id, :key, :state, :retry_at, :revocation, :position, :gathering,
                                   :items, :wide, :waits, :place, :order, :last_success, :text,
                                   :in_flight, :sorted, keyword_init: true) do
-    def unsorted = text && UnsortedMessages.new(self, text)
+    def awaiting_keys = text && MessagesWithoutKeys.new(self, text)
     def options = nil # all are of one topic
 
-    def sort(keys)
+    def assign_keys(keys)
       self.sorted = keys
       self.text = nil
     end
@@ -65,7 +65,7 @@ module Fakes
       self.place, self.order = nil, Object.new if seeking? && in_flight.zero?
     end
 
-    def draw
+    def next_item
       return if seeking? || !more?
 
       self.items -= 1

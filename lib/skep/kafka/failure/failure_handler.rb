@@ -126,7 +126,7 @@ module Skep
           hint = DatabasePool.hint(@options.threads) if DatabasePool.exhausted?(error)
           report_failure(item.slice, error, seconds.round(3), attempt: history.number,
                                                               **(hint ? { hint: } : {}))
-          report_held(item.partition) if item.partition.held?
+          report_held(item.partition) if item.partition.blocked?
         end
 
         def one_by_one(item, attempt, history)

@@ -8,7 +8,7 @@
 #   RetryBackoff.new(0.1).seconds(20, limit: 1.5)   # => 1.5 s at most, or the first backoff
 #   RetryBackoff.spread                 # => 0.8 to 1.2, the jitter
 #
-# RetryPolicy chooses the limit; Processing::BackoffQueue (work_item.rb) holds what waits.
+# RetryPolicy chooses the limit; Processing::BackoffQueue holds what waits.
 module Skep
   module Kafka
     module Failure

@@ -3,28 +3,28 @@
 # A partition that is assigned to this node: reads its messages, makes work items of them, and
 # tracks which of them are done. The scheduler calls it under its lock, all but `epoch`, which is
 # thread-safe, `with_attempt`, which has a lock of its own, and `read`, which one thread at a time
-# calls without the scheduler's lock. PartitionOrder (below) or KeyOrder decides which messages may
+# calls without the scheduler's lock. PartitionOrder or KeyOrder decides which messages may
 # be processed now, and how many are read: one batch, or by key `max_out_of_order:` messages and
 # 16 MiB.
 #
 #   partition = AssignedPartition.new(reader, id: 7, wakeup_pipe:, options:, seeking:)
 #   partition.begin_reading
 #   partition.read           # reads the messages that have been fetched
-#   item = partition.draw    # a work item; nil if no message may be processed now
+#   partition.next_item      # => a work item; nil if no message may be processed now
 #   partition.done(item, 41) # the messages of its batch up to that offset are done
-#   partition.release(item)  # the item is done: messages that waited for it may be drawn
+#   partition.release(item)  # the item is done: messages that waited for it are next
 #   partition.restore(metadata)   # before the first read: what the last owner's commit says
 #
 # Each partition has its own librdkafka queue. One that isn't read, because its batch is in progress
-# or in backoff, delays no other, and needs no pause in librdkafka: WorkItem (work_item.rb) says
-# when it may continue, BackoffQueue (there) keeps it until then; Scheduler#wake_ready resumes it.
+# or in backoff, delays no other, and needs no pause in librdkafka: WorkItem says when it
+# may continue, BackoffQueue keeps it until then; Scheduler#wake_ready resumes it.
 # When messages come into the empty queue, librdkafka writes the partition's id into a wakeup pipe.
 module Skep
   module Kafka
     module Processing
       class AssignedPartition
         # Messages whose keys the user's callable returns (`ordered_by:`).
-        Unsorted = Struct.new(:partition, :slice, :bytes) do
+        AwaitingKeys = Struct.new(:partition, :slice, :bytes) do
           def needs_keys? = true
         end
         RETRY_SECONDS = 1.0
@@ -38,7 +38,7 @@ module Skep
         attr_reader :in_flight # the number of work items that workers hold
         attr_reader :state # :idle, :ready, :backoff or :reading
         attr_reader :retry_at # monotonic seconds: when to read it again
-        attr_reader :unsorted # what was read and waits for its keys
+        attr_reader :awaiting_keys # what was read and waits for its keys
         attr_reader :revocation # nil, :begun or :finished
         attr_writer :in_doubt
         attr_reader :user_state # Batch#state
@@ -63,7 +63,7 @@ module Skep
         end
 
         # metadata: a CommitMetadata. Call it before the first read.
-        def restore(metadata) = @beyond = BeyondOffset.new(@reader.epochs, metadata)
+        def restore(metadata) = @acked_ahead = AckedAhead.new(@reader.epochs, metadata)
 
         # The scheduler makes it ready to be read: it isn't in backoff any more.
         def ready
@@ -86,33 +86,35 @@ module Skep
           @more ||= @data_available
           @data_available = false
           @errors = []
-          @room = @beyond.room(@reader.next_offset, [@order.room, @limit].min) unless gathering?
+          return true if gathering?
+
+          @room = @acked_ahead.room(@reader.next_offset, [@order.room, @limit].min)
           true
         end
 
         # Reads what has come in, or seeks. If fewer messages have come than a batch may have,
-        # retry_at says how long to wait for more. `unsorted` is what needs keys before `draw`.
+        # retry_at says how long to wait for more. `awaiting_keys` is what needs keys first.
         def read
           return seek_now if seek_now?
 
-          gather if @room.positive? && !seeking? && unsorted.nil?
+          gather if @room.positive? && !seeking? && awaiting_keys.nil?
         end
 
-        # The keys of `unsorted`'s messages, one for each.
-        def sort(keys)
-          @unpacked = [@unsorted.slice.messages, keys, @unsorted.bytes]
-          @unsorted = nil
+        # The keys of the messages that await them, one for each.
+        def assign_keys(keys)
+          @unpacked = [@awaiting_keys.slice.messages, keys, @awaiting_keys.bytes]
+          @awaiting_keys = nil
         end
 
         # A work item of messages to process, or nil. The item has no messages if nothing is
         # unfinished and only records follow that aren't delivered (transaction markers, aborted
         # messages): the position has to move past those.
-        def draw
+        def next_item
           put if @unpacked && !seeking?
           messages, keys = @order.take
           return item([Slice.new(topic, number, messages)], keys) if messages
 
-          take_nothing if gap_ahead? && !seeking?
+          item_of_gap if gap_ahead? && !seeking?
         end
 
         # Returns true if it waits for more messages for a batch.
@@ -130,7 +132,7 @@ module Skep
 
         def failed(item) # it waits for its retry; false: a commit doesn't have its failures
           item.order.await_retry(item) if item.keys && item.failed_alone?
-          @beyond.failed(item)
+          @acked_ahead.failed(item)
         end
 
         # A handler has processed messages. began: when that try began, in monotonic seconds.
@@ -165,14 +167,14 @@ module Skep
 
         def seeking? = !@place.nil?
 
-        # Returns true if the work item was drawn before a seek.
+        # Returns true if the work item was taken before a seek.
         def stale?(item) = !item.order.equal?(@order)
 
-        # Returns true if there may be something to read or to draw now.
+        # Returns true if there may be something to read or to hand out now.
         def more?
           return seek_now? || @order.any? if seeking?
 
-          @order.any? || !unsorted.nil? || gap_ahead? ||
+          @order.any? || !awaiting_keys.nil? || gap_ahead? ||
             ((@more || @data_available) && @order.room.positive?)
         end
 
@@ -186,7 +188,7 @@ module Skep
         def wait? = !retry_at.nil? && (seeking? || !more?)
 
         # Returns true if unfinished messages prevent reading others.
-        def held? = @order.held?
+        def blocked? = @order.blocked?
 
         def partition = self # as WorkItem has it
         def position = @order.position || @start
@@ -226,7 +228,7 @@ module Skep
         def commit_entry = done_to&.then { |offset| entry(offset) }
 
         # The offset of `commit_entry`.
-        def done_to = position || (@first if @beyond.failures.any?)
+        def done_to = position || (@first if @acked_ahead.failures.any?)
 
         # The leader epoch of the message before that offset, to commit with it; nil if unknown.
         def epoch(offset) = @reader.epochs.at(offset)
@@ -254,10 +256,10 @@ module Skep
         def gap_ahead?
           return false unless @end_offset && @order.clear?
 
-          !gathering? && @unpacked.nil? && @unsorted.nil? && @end_offset > (position || -1)
+          !gathering? && @unpacked.nil? && @awaiting_keys.nil? && @end_offset > (position || -1)
         end
 
-        def take_nothing
+        def item_of_gap
           @order.take_nothing
           item([], {}).tap { @end_offset = nil }
         end
@@ -265,12 +267,12 @@ module Skep
         # By key, a work item's last message isn't the last one that was read.
         def item(slices, keys)
           end_offset = @end_offset unless keys&.any?
-          WorkItem.new(self, @beyond.isolate(slices), keys, order: @order, end_offset:,
-                                                             failures_by_offset: @beyond.failures)
+          WorkItem.new(self, @acked_ahead.isolate(slices), keys,
+                       order: @order, end_offset:, failures_by_offset: @acked_ahead.failures)
         end
 
         def entry(offset)
-          metadata = @beyond.metadata(offset, @order)
+          metadata = @acked_ahead.metadata(offset, @order)
           metadata ? [*key, offset, epoch(offset), metadata] : [*key, offset, *epoch(offset)]
         end
 
@@ -281,9 +283,9 @@ module Skep
           @first = nil # the offset of the first message read
           @end_offset = nil # the next offset, if it isn't the one after the last message
           @order = new_order
-          @beyond = BeyondOffset.new(@reader.epochs)
+          @acked_ahead = AckedAhead.new(@reader.epochs)
           @gathered = [] # message sets for the next batch
-          @unpacked = @unsorted = nil
+          @unpacked = @awaiting_keys = nil
         end
 
         def new_order
@@ -320,7 +322,8 @@ module Skep
           messages = without_done(messages) if messages.is_a?(Array)
           if messages.empty? then @unpacked = nil
           elsif @order.needs_keys?
-            @unsorted = Unsorted.new(self, Slice.new(topic, number, messages), message_set.bytes)
+            slice = Slice.new(topic, number, messages)
+            @awaiting_keys = AwaitingKeys.new(self, slice, message_set.bytes)
           else
             @unpacked = [messages, @order.keys(messages), message_set.bytes]
           end
@@ -329,7 +332,7 @@ module Skep
 
         # By key. (If a deploy has changed that to order by partition, all are processed.)
         def without_done(messages)
-          left = @beyond.without_done(messages)
+          left = @acked_ahead.without_done(messages)
           @order.skipped(messages.size - left.size)
           @end_offset ||= messages.last.offset + 1 unless left.last.equal?(messages.last)
           left
@@ -348,61 +351,6 @@ module Skep
           @errors = [[Librdkafka::ErrorCode::STATE, e.message]]
           @retry_at = OS.now + RETRY_SECONDS
         end
-      end
-
-      # Keeps a partition's messages in order, one batch after the other: decides which of them may
-      # be processed now. Not thread-safe.
-      #
-      #   order = PartitionOrder.new(limit: 500)
-      #   order.room                       # => 500, how many more may be read now
-      #   messages = order.unpack(message_set)
-      #   order.put(messages, order.keys(messages), bytes: message_set.bytes)
-      #   messages, keys = order.take      # for a work item; nil while another one is in flight
-      #   order.done(slice, 41)            # the slice's messages up to that offset are done
-      #   order.release(item)              # the work item isn't in flight any more
-      #
-      # KeyOrder orders messages by key.
-      class PartitionOrder
-        attr_reader :position # the offset after the last message done
-
-        # Returns false if a message at that offset is done. Nothing beyond the position is.
-        def unfinished?(offset) = offset >= position.to_i
-        def done_from(_offset) = nil
-        def done_beyond = 0
-
-        def initialize(limit:)
-          @limit = limit
-        end
-
-        def room = @in_flight || @message_set ? 0 : @limit
-        def any? = !@in_flight && !@message_set.nil? # true if take returns messages
-        def held? = false # true if unfinished messages prevent reading others
-        def clear? = !@in_flight && @message_set.nil? # true if nothing is unfinished
-        def unpack(message_set) = message_set
-        def needs_keys? = false
-        def keys(_message_set) = nil
-        def put(message_set, _keys, **) = @message_set = message_set
-
-        def take
-          return unless any?
-
-          @in_flight = true
-          message_set, @message_set = @message_set, nil
-          [message_set, nil]
-        end
-
-        # For a work item without messages: nothing is taken before its release.
-        def take_nothing = @in_flight = true
-        def done(_slice, offset, **) = @position = offset + 1
-
-        # There are no messages before that offset which aren't done.
-        def skip_to(offset) = @position = [@position, offset].compact.max
-
-        def release(_item) = @in_flight = false
-        def take_until(_offset, _item) = nil # nothing waits beside a work item
-        def unfinished(_before) = nil
-
-        def inspect = "#<Skep::Kafka::Processing::PartitionOrder #{position}>"
       end
     end
   end

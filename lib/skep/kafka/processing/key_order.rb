@@ -40,7 +40,7 @@ module Skep
         # Returns false if a message at that offset is done.
         def unfinished?(offset) = @tracker.open?(offset) || offset >= read_to.to_i
         def any? = @count.positive?
-        def held? = !any? && full?
+        def blocked? = !any? && full?
         def clear? = @tracker.clear?
 
         def room

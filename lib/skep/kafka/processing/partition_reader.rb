@@ -19,7 +19,7 @@
 # (Librdkafka::PartitionQueue#position). The reader reports to its Consumer::FetchErrors, if it has
 # one.
 #
-# BeyondOffset (below) knows what the last owner of the partition has done beyond the offset.
+# AckedAhead knows what the last owner of the partition has done beyond the offset.
 #
 # It also detects offset resets: librdkafka resets an offset that retention has deleted, or that is
 # behind the end of the log, and reports it in log lines only. After a reset forwards, a low
@@ -44,64 +44,6 @@ module Skep
           def between(expected, first)
             @offsets.shift while @offsets.any? && @offsets.first <= expected
             @offsets.reverse_each.find { |offset| offset <= first }
-          end
-        end
-
-        # The leader epochs of the messages read from a partition. They are committed with the
-        # offsets (KIP-320), so that a consumer that begins at a committed offset notices if the log
-        # was truncated.
-        #
-        #   epochs = LeaderEpochs.new(42, 7)   # reading begins at the offset 42, of epoch 7
-        #   epochs.read(42, 60, 7)      # a read from 42 ended at 60, after a message of epoch 7
-        #   epochs.at(50)               # => 7, the epoch of the message before the offset 50
-        #   epochs.at(70)               # => nil: unknown, the offset is committed without one
-        #   epochs.reset                # librdkafka went back: the log may be another one
-        #
-        # Only the epoch of each read's last message is known. Messages between two with the same
-        # epoch have that epoch. An epoch that is too low would look like a truncated log. One that
-        # is too high, or lower than one committed before (the epochs of a recreated topic begin at
-        # 0), would keep librdkafka from committing automatically: it compares positions by their
-        # epochs first. So an offset whose epoch isn't exactly known has none.
-        class LeaderEpochs
-          # An epoch, and the offsets between which it is known, both included.
-          Span = Struct.new(:epoch, :from, :to)
-          private_constant :Span
-
-          def initialize(offset = nil, epoch = nil)
-            @lock = Mutex.new
-            @highest = epoch || 0
-            @spans = offset && epoch ? [Span.new(epoch, offset, offset)] : []
-          end
-
-          def read(from, to, epoch)
-            @lock.synchronize do
-              next if epoch.nil? || epoch < @highest
-
-              @highest = epoch
-              last = @spans.last
-              if last && from && last.epoch == epoch && from.between?(last.from, last.to)
-                last.to = to
-              else
-                @spans << Span.new(epoch, to, to)
-              end
-            end
-          end
-
-          # Returns the offset's epoch, if it is known, and forgets those of lower offsets.
-          def at(offset)
-            @lock.synchronize do
-              @spans.shift while @spans.size > 1 && @spans.first.to < offset
-              @spans.find { |one| offset.between?(one.from, one.to) }&.epoch
-            end
-          end
-
-          def reset = @lock.synchronize { @spans.clear }
-
-          # Of the messages read; 0 if it is unknown.
-          def highest = @lock.synchronize { @highest }
-
-          def inspect
-            "#<Skep::Kafka::Processing::PartitionReader::LeaderEpochs #{@spans.map(&:to_a)}>"
           end
         end
 
@@ -227,78 +169,6 @@ module Skep
           low = @low_watermarks.between(@expected, first)
           @epochs.reset if first < @expected
           @fetch_errors&.reset(self, @expected, first, low) if low || first < @expected
-        end
-      end
-
-      # What is known of a partition's messages from the committed offset on: which are done (by
-      # key), and which have failed alone. The metadata of commits has it for the partition's next
-      # owner. The scheduler calls it under its lock, except `without_done`.
-      #
-      #   beyond = BeyondOffset.new(reader.epochs, metadata)  # of the commit; nil: none
-      #   messages = beyond.without_done(messages)
-      #   beyond.failures                       # => { 43 => a FailureCount }
-      #   beyond.failed(item)                   # it is to be tried again
-      #   beyond.metadata(40, order)            # to commit with the offset 40; nil: none
-      class BeyondOffset
-        attr_reader :failures # by offset
-
-        def initialize(epochs, former = nil)
-          @epochs, @former = epochs, former
-          @offset = former ? former.offset : 0
-          @failures = former ? former.failures.dup : {}
-        end
-
-        # Returns false if the item's slice isn't one message that has failed.
-        def failed(item)
-          return false unless item.failed_alone?
-
-          @failures[item.slice.first_offset] = item.failures
-        end
-
-        # The most messages to read at once, `most` or fewer. A read knows only the leader epoch of
-        # its last message: it ends where `done` does, as later messages may have a higher one.
-        def room(offset, most)
-          left = offset && @former ? @former.left(offset) : 0
-          left.positive? ? [left, most].min : most
-        end
-
-        # Returns the messages that the last owner hasn't done.
-        def without_done(messages)
-          former = @former or return messages
-          @former = nil unless former.about?(messages.first.offset, @epochs.highest)
-          @former ? messages.reject { |message| former.done?(message.offset) } : messages
-        end
-
-        # What has failed alone gets slices of its own. If reading has begun before the committed
-        # offset, it is another log: its messages haven't failed.
-        def isolate(slices)
-          return slices if @failures.empty? || slices.empty?
-
-          forget if slices.first.first_offset < @offset
-          slices.flat_map do |slice|
-            slice.isolate { |message| @failures.key?(message.offset) }
-          end
-        end
-
-        # order: a KeyOrder or PartitionOrder.
-        def metadata(offset, order)
-          done = order.done_from(offset) or return (written(offset, "", order) if @failures.any?)
-          from = [order.read_to, offset].compact.max
-          former = @former # which the thread that reads may drop meanwhile
-          done += former.done_from(from) if former&.about?(from, @epochs.highest)
-          written(offset, done, order)
-        end
-
-        private
-
-        def forget
-          @offset = 0
-          @failures.clear
-        end
-
-        def written(offset, done, order)
-          @failures.select! { |at, _| order.unfinished?(at) }
-          CommitMetadata.write(offset, done:, failures: @failures, epoch: @epochs.highest)
         end
       end
     end

@@ -106,11 +106,11 @@ module Skep
         end
 
         # Returns a work item to process, or nil if none of these messages may be processed yet.
-        def submit_keys(unsorted, keys)
+        def submit_keys(item, keys)
           @lock.synchronize do
-            partition = unsorted.partition
-            partition.sort(keys)
-            draw(partition)
+            partition = item.partition
+            partition.assign_keys(keys)
+            next_of(partition)
           ensure
             end_reading(partition)
           end
@@ -337,9 +337,10 @@ module Skep
           begin
             partition.read
             partition.errors.each { |code, text| @report&.unreadable(partition, code, text) }
-            unsorted = partition.unsorted or @lock.synchronize { draw(partition) }
+            keyless = partition.awaiting_keys
+            keyless || @lock.synchronize { next_of(partition) }
           ensure
-            @lock.synchronize { end_reading(partition) } unless unsorted
+            @lock.synchronize { end_reading(partition) } unless keyless
           end
         end
 
@@ -352,10 +353,10 @@ module Skep
           false
         end
 
-        def draw(partition)
+        def next_of(partition)
           return if partition.revocation
 
-          partition.draw.tap { |item| partition.item_taken if item }
+          partition.next_item.tap { |item| partition.item_taken if item }
         end
 
         def end_reading(partition)

@@ -8,7 +8,7 @@
 #   worker.run_until_quiet(node, failure: -> { nil })   # on the node's main thread
 #
 # A batch is done when the handler has returned: Completion waits for its output and stores its
-# offset. PartitionOwnership (membership_lease.rb) says if a partition is still this node's.
+# offset. PartitionOwnership says if a partition is still this node's.
 # After a crash a batch's messages are processed one at a time; a message that crashes each node
 # isn't processed any more (Failure::PoisonDetector).
 module Skep
@@ -96,11 +96,11 @@ module Skep
 
         def topic_of(item) = @topics.fetch(item.partition.options)
 
-        def submit_keys(unsorted)
-          keys = topic_of(unsorted).key_extractor.call(unsorted.slice)
-          @scheduler.submit_keys(unsorted, keys)
+        def submit_keys(item)
+          keys = topic_of(item).key_extractor.call(item.slice)
+          @scheduler.submit_keys(item, keys)
         ensure
-          @scheduler.release(unsorted) unless keys # an exception that ends the node
+          @scheduler.release(item) unless keys # an exception that ends the node
         end
 
         # Messages that may have crashed a node get slices of their own.
