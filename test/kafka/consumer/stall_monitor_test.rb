@@ -33,6 +33,9 @@ module Skep
 
         assert_in_delta 360, @now, 75 # max.poll.interval.ms and stall_timeout
         assert_includes error.message, "the group readers"
+        @monitor.tick(outage: false) # the node ends, which may take a while
+
+        assert_nil @monitor.seconds_left
         assert_equal([[:kafka_stalled, "wait-sync"]],
                      @events.map { |name, facts| [name, facts[:join_state]] })
       end

@@ -53,7 +53,8 @@ module Skep
 
         def io = @answers.io
 
-        def seconds_left = [@next_at - @clock.call, 0].max
+        # Nil once a stall was found: the node ends.
+        def seconds_left = ([@next_at - @clock.call, 0].max unless @ended)
 
         # A tick that is due soon is due now: the thread is awake.
         def statistics=(statistics)
@@ -64,6 +65,8 @@ module Skep
 
         # outage: no broker answers.
         def tick(outage:)
+          return if @ended
+
           now = @clock.call
           restart(now) if outage || now - @next_at > LATE
           ends = answer
@@ -175,7 +178,10 @@ module Skep
                                         hint: HINT)
         end
 
-        def replace_node(what, seconds) = raise(NodeStalled.new(what:, seconds: seconds.round(1)))
+        def replace_node(what, seconds)
+          @ended = true
+          raise NodeStalled.new(what:, seconds: seconds.round(1))
+        end
 
         # What came before doesn't count.
         def restart(now)
