@@ -3,8 +3,8 @@
 # A pids limit makes fork(2) fail with EAGAIN. Each failure is logged at once and the fork is
 # retried. Running nodes continue, and dead ones are reaped. Without the limit all slots are filled
 # again. As root, a pids cgroup sets the limit as well. Without the C extension Ruby itself retries
-# the fork each second, which blocks the mold or the supervisor until the limit is lifted. Then all
-# slots are filled.
+# the fork each second, which blocks the mold or the supervisor until the limit is lifted, and a
+# mold may be killed as hung meanwhile. Then all slots are filled.
 require_relative "scenario"
 
 # Limits the processes of a user, by prlimit(1).
@@ -31,7 +31,8 @@ class ByUser
         Process::UID.change_privilege(NOBODY) if Process.uid.zero?
         exec("prlimit", "--pid", pid.to_s, "--nproc=#{most}:")
       end)
-      $?.success? or raise Scenario::Failed, "prlimit can't limit process #{pid}"
+      $?.success? || !File.exist?("/proc/#{pid}") or
+        raise Scenario::Failed, "prlimit can't limit process #{pid}"
     end
   end
 end

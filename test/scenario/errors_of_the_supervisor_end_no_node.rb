@@ -124,7 +124,8 @@ Scenario.play do
   end
 
   actions = { "timer" => "timer", "watchdog" => "timer", "pidfd" => "descriptor",
-              "signal" => "signal TTIN", "message" => "event", "mold" => /\A(?:exited|forked|pong)\z/,
+              "signal" => "signal TTIN", "message" => "event",
+              "mold" => /\A(?:exited|forked|pong)\z/,
               "command" => "status", "observer" => "observer Skep::Control::Server" }
   actions.delete("pidfd") unless Skep::OS.native? # its pidfds aren't watched
   # A mold's report that is lost can't be told from one that never came, and these timers are set
