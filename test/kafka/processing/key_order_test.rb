@@ -99,7 +99,7 @@ module Skep
         assert_equal %w[d5], labels(other)
         assert_equal 0, order.room # of the first read, nothing is done
 
-        item.split_failed_key(0, wait: false)
+        item.split_failed_key(0)
         wait, others = item.parts
         finish(order, others, [])
         wait.failed(0)

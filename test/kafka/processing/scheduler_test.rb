@@ -107,7 +107,7 @@ module Skep
         add(1, items: 3, wide: true)
         items = Array.new(3) { take }
         now = OS.now
-        items[0].back_off(600, awaiting: now)
+        items[0].back_off(600, awaits_success: true)
         items[1].back_off(600) # awaits no success
         items.first(2).each { |item| @scheduler.release(item) }
         @scheduler.succeeded(items[2].partition, now)
@@ -120,7 +120,7 @@ module Skep
       test "an item is ready at once if the success it waits for came before its release" do
         add(1, items: 2, wide: true)
         one, other = take, take
-        one.back_off(600, awaiting: OS.now)
+        one.back_off(600, awaits_success: true)
         @scheduler.succeeded(other.partition, OS.now + 1)
         @scheduler.release(one)
         assert_same one, take
@@ -132,7 +132,7 @@ module Skep
         refute @scheduler.awaiting_success?(one.partition)
         now = OS.now
         [one, other].each do |item|
-          item.back_off(600, awaiting: now)
+          item.back_off(600, awaits_success: true)
           @scheduler.release(item)
         end
         assert @scheduler.awaiting_success?(one.partition)

@@ -77,8 +77,7 @@ module Skep
       test "splits off other keys than the one that failed" do
         item = item(%w[a b a c])
         item.failed(2)
-        item.split_failed_key(2)
-        item.back_off(60)
+        item.back_off(60, beside: item.split_failed_key(2))
         here, off = item.parts
         assert_equal [[0, 2], [1, 3]], [offsets(here), offsets(off)]
         assert_equal [%w[a], %w[b c]], [here, off].map { |one| one.keys.values.uniq }
@@ -90,11 +89,10 @@ module Skep
       test "keys that are split off inherit how long nothing has succeeded" do
         item = item(%w[a b c])
         item.failed(0, 7.0)
-        item.split_failed_key(0)
-        item.back_off(60, awaiting: 8.0)
+        item.back_off(60, awaits_success: true, beside: item.split_failed_key(0))
         here, off = item.parts
         assert_equal [7.0, 7.0], [here, off].map { |one| one.failures.outage_since }
-        assert_equal [8.0, 8.0], [here, off].map(&:awaiting)
+        assert_equal [here.retry_at - 60] * 2, [here, off].map(&:awaiting)
         here.pause
         off.back_off(1)
         assert_equal [nil, nil], [here, off].map(&:awaiting)
@@ -109,22 +107,27 @@ module Skep
         assert_equal [0, 0], [here, off].map { |one| one.failures.count }
       end
 
-      test "backs off alone once other keys are split off" do
-        item = item(%w[a b])
-        item.split_failed_key(0)
-        _, off = item.parts
-        item.split_failed_key(0)
-        item.back_off(60)
-        assert_nil off.retry_at
+      test "settles a failure of one key: only its messages are tried one by one" do
+        item = item(%w[a b a])
+        assert_equal [0, 2], settle(item, 2, :one_by_one).messages.map(&:offset)
+        here, off = item.parts
+        assert_equal [[0], [1], nil], [offsets(here), offsets(off), off.retry_at]
       end
 
-      test "backs off alone once it is split into messages" do
+      test "others wait only if the first message has failed, or if it isn't known which one" do
+        [[0, true], [1, false], [nil, true]].each do |offset, wait|
+          item = item(%w[a b])
+          settle(item, offset, :retry, seconds: 60)
+          here, off = item.parts
+          assert_equal [false, wait], [here.retry_at.nil?, !off.retry_at.nil?], offset.inspect
+        end
+      end
+
+      test "an error at a marked message splits nothing off" do
         item = item(%w[a b])
-        item.split_failed_key(nil)
-        _, off = item.parts
-        item.split # instead of a backoff
-        item.back_off(60)
-        assert_nil off.retry_at
+        item.failed(0)
+        settle(item, nil, :continue)
+        assert_equal [[item], nil], [item.parts, item.retry_at]
       end
 
       test "splits off keys of which all messages are done" do
@@ -159,6 +162,12 @@ module Skep
 
       def item(keys)
         Processing::WorkItem.new(nil, [slice(keys)], keys.each_with_index.to_h { |k, n| [n, k] })
+      end
+
+      def settle(item, offset, action, **more)
+        attempt = item.record(Processing::Attempt.new(item.slice), IOError.new, offset)
+        item.failed(offset)
+        item.settle(attempt, Failure::RetryPolicy::Decision.new(action:, **more))
       end
 
       def offsets(item) = item.slice.messages.map(&:offset)

@@ -41,19 +41,14 @@ module Skep
         # unreadable: the offsets of messages for which the deserializer raised.
         def handler_raised(item, attempt, error, at: attempt.failed_at(error), unreadable: [])
           item.record(attempt, error, at, unreadable:)
-          slice = item.slice
-          @metrics.count(slice, :failures) unless attempt.unreadable_of_several?
+          tried = item.slice
+          @metrics.count(tried, :failures) unless attempt.unreadable_of_several?
           undo(item)
           history = count_failure(item, at) if attempt.counted?
-          decision = decide(item, attempt, history)
-          if decision.action == :continue then continue(item, slice, attempt, decision)
-          else
-            item.split_failed_key(at, wait: slice.first_offset == at)
-            carry_out(decision, item, attempt, history)
-          end
+          decision = settle(item, attempt, history, tried)
           return if decision.action == :isolate # nothing has failed yet
 
-          context = { **place(slice, at), attempt: history&.number || 0 }
+          context = { **place(tried, at), attempt: history&.number || 0 }
           tell_hooks(error, context, final: decision.final?) # last: a block may never return
         end
 
@@ -76,7 +71,7 @@ module Skep
           reported = item.poison_reported_offset == slice.first_offset
           report_poison(item, error, crashes) unless reported
           item.record(attempt, error, slice.first_offset, crashes:)
-          carry_out(decide(item, attempt, item.failures), item, attempt, item.failures)
+          settle(item, attempt, item.failures, slice)
         end
 
         private
@@ -87,59 +82,27 @@ module Skep
           item.failures # before split_failed_key, which may begin a new FailureCount
         end
 
-        def decide(item, attempt, history)
-          RetryPolicy.decide(attempt, history, evidence(item), @options, OS.now,
-                             spread: RetryBackoff.spread)
+        # Decides, has the work item settled, then does and reports the rest. history: a
+        # FailureCount. tried: the slice before what is marked was dropped. Returns the decision.
+        def settle(item, attempt, history, tried)
+          decision = RetryPolicy.decide(attempt, history, evidence(item), @options, OS.now,
+                                        spread: RetryBackoff.spread)
+          slice = item.settle(attempt, decision)
+          report_kept(slice) if decision.why == :dead_letter_topic
+          @options.waited(item.partition) if decision.why == :retry_for
+          case decision.action
+          when :continue then report_marked(tried, attempt, decision.seconds)
+          when :retry then report_retry(item, slice, attempt.error, history, decision.seconds)
+          when :one_by_one then report_attempt(slice, attempt, history, 0, ONE_BY_ONE)
+          when :hold then report_attempt(slice, attempt, history, nil, PAUSED)
+          when :dead_letter then dead_letter(item, attempt)
+          when :skip then skip(item)
+          end
+          decision
         end
 
         def evidence(item)
           RetryPolicy::Evidence.new(others_wait: @scheduler.awaiting_success?(item.partition))
-        end
-
-        # history: of the slice before it was split.
-        def carry_out(decision, item, attempt, history)
-          report_kept(item.slice) if decision.why == :dead_letter_topic
-          @options.waited(item.partition) if decision.why == :retry_for
-          case decision.action
-          when :retry then try_again(item, attempt.error, history, decision)
-          when :one_by_one then one_by_one(item, attempt, history)
-          when :isolate then item.isolate { |message| attempt.unreadable.include?(message.offset) }
-          when :dead_letter then dead_letter(item, attempt)
-          when :hold then hold(item, attempt, history)
-          when :skip then skip(item)
-          end
-        end
-
-        # The messages behind the mark haven't failed: nothing is counted for them, and the error is
-        # of none of them.
-        def continue(item, slice, attempt, decision)
-          seconds = decision.seconds
-          item.back_off(seconds) if seconds
-          report_failure(slice, attempt.error, seconds&.round(3), **place(slice, attempt.offset),
-                                                        hint: seconds ? SOME_MARKED : MARKED)
-        end
-
-        def try_again(item, error, history, decision)
-          seconds = decision.seconds
-          item.back_off(seconds, awaiting: (OS.now if decision.awaits_success))
-          hint = ENDLESS if history.number == 1 && @options.dead_letter_topic.nil?
-          hint = DatabasePool.hint(@options.threads) if DatabasePool.exhausted?(error)
-          report_failure(item.slice, error, seconds.round(3), attempt: history.number,
-                                                              **(hint ? { hint: } : {}))
-          report_held(item.partition) if item.partition.blocked?
-        end
-
-        def one_by_one(item, attempt, history)
-          report_failure(item.slice, attempt.error, 0, attempt: history.number, hint: ONE_BY_ONE)
-          item.split(known: !attempt.offset.nil?)
-        end
-
-        # The message, and what waits for it, isn't tried again before the node ends.
-        def hold(item, attempt, history)
-          unless attempt.crashes # that was reported already
-            report_failure(item.slice, attempt.error, nil, attempt: history.number, hint: PAUSED)
-          end
-          item.pause
         end
 
         def dead_letter(item, attempt)
@@ -176,7 +139,8 @@ module Skep
           @outputs.abort_batch
           decision = RetryPolicy.try_again(item.failures, evidence(item), @options, OS.now,
                                            spread: RetryBackoff.spread)
-          try_again(item, error, item.failures, decision)
+          item.back_off(decision.seconds, awaits_success: decision.awaits_success)
+          report_retry(item, item.slice, error, item.failures, decision.seconds)
         end
 
         # The message came from the dead letter topic, and would be read from there again.
@@ -215,6 +179,28 @@ module Skep
           topic, partition = item.partition.key
           @report.event(:kafka_paused, topic:, partition:, retry_in: seconds, level:,
                                       offset: item.slice&.first_offset)
+        end
+
+        # The messages behind the mark haven't failed: nothing is counted for them, and the error is
+        # of none of them. seconds: if they back off.
+        def report_marked(tried, attempt, seconds)
+          report_failure(tried, attempt.error, seconds&.round(3), **place(tried, attempt.offset),
+                                                        hint: seconds ? SOME_MARKED : MARKED)
+        end
+
+        def report_retry(item, slice, error, history, seconds)
+          hint = ENDLESS if history.number == 1 && @options.dead_letter_topic.nil?
+          hint = DatabasePool.hint(@options.threads) if DatabasePool.exhausted?(error)
+          report_failure(slice, error, seconds.round(3), attempt: history.number,
+                                                         **(hint ? { hint: } : {}))
+          report_held(item.partition) if item.partition.blocked?
+        end
+
+        # (A poison message was reported before.)
+        def report_attempt(slice, attempt, history, retry_in, hint)
+          return if attempt.crashes
+
+          report_failure(slice, attempt.error, retry_in, attempt: history.number, hint:)
         end
 
         def report_failure(slice, error, retry_in, **facts)

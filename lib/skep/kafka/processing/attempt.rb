@@ -84,6 +84,9 @@ module Skep
         # handler raised, and it has marked some, it may have been one of those.
         def raised_at_marked? = !marked.nil? && (offset.nil? || offset <= marked)
 
+        # Returns true if it failed at its first message.
+        def failed_first? = offset == @whole.first_offset
+
         # Returns true if not all of its messages are marked.
         def unmarked? = marked.nil? || marked < @whole.last_offset
 

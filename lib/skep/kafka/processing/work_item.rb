@@ -7,8 +7,9 @@
 #   item.next_slice           # the slice is done
 #   item.marked = 41          # the slice's messages up to that offset are done
 #   item.drop_marked          # continues with the messages after the mark
+#   item.settle(attempt, decision)   # the try has failed
 #   item.back_off(0.2)        # it is retried after so many seconds; other items continue
-#   item.back_off(9, awaiting: OS.now)   # or when others succeed that began after that time
+#   item.back_off(9, awaits_success: true)   # or when others succeed that begin from here on
 #
 # It holds what is to be tried and how often that failed, and decides nothing. BackoffQueue has
 # the items that wait.
@@ -103,44 +104,63 @@ module Skep
           before - (rest&.size || 0)
         end
 
+        # Does with the messages what RetryPolicy has decided: from here on they are tried again, at
+        # once or after a backoff, or not at all; a dead letter or a skipped message isn't done yet.
+        # Returns the slice that has failed, without the keys that needn't wait for it.
+        def settle(attempt, decision)
+          keep = decision.action == :continue || attempt.crashes
+          apart = split_failed_key(attempt.offset) unless keep
+          failed = slice
+          case decision.action
+          when :continue, :retry
+            beside = apart if attempt.offset.nil? || attempt.failed_first?
+            back_off(decision.seconds, awaits_success: decision.awaits_success, beside:)
+          when :one_by_one then split(known: !attempt.offset.nil?)
+          when :isolate then isolate { |message| attempt.unreadable.include?(message.offset) }
+          when :hold then pause
+          end
+          failed
+        end
+
         # The slice's messages are tried one by one. known: the message that has failed keeps its
         # failures.
-        def split(known: false)
-          replace_slice(slice.split, known:)
-          @back_off_together = nil
-        end
+        def split(known: false) = replace_slice(slice.split, known:)
 
         # Messages for which the block is true get slices of their own. The message that has
         # failed keeps its failures, and no other inherits them.
         def isolate(&)
-          @back_off_together = nil
           parts = slice.isolate(&)
           replace_slice(parts, known: true) if parts.size > 1
         end
 
         # Splits off keys that don't have to wait for the one that failed: all but that offset's, or
-        # half of them if it isn't known which one failed. wait: false lets them be tried at once,
-        # because the handler got further than its first message; otherwise they back off like the
-        # rest. Of two halves neither has a failure counted.
-        def split_failed_key(offset, wait: true)
-          @back_off_together = nil
-          return split_off_others if keys && !@slices.one? && slice.size == 1
+        # half of them if it isn't known which one failed. Of two halves neither has a failure
+        # counted. Returns the item with those keys; nil if there are none, or if they are of later
+        # slices, of which none has been tried.
+        def split_failed_key(offset)
+          if keys && !@slices.one? && slice.size == 1
+            split_off_others
+            return
+          end
 
           others = keys_apart(slice, offset)
           return if others.empty?
 
           restart_count unless offset
-          part = split_off(others)
-          @back_off_together = [self, *(part if wait || offset.nil?)]
+          split_off(others)
         end
 
-        # awaiting: a success that began after that time ends the backoff early.
-        def back_off(seconds, awaiting: nil)
-          (@back_off_together || [self]).each do |item|
-            item.retry_at = OS.now + seconds
-            item.awaiting = awaiting
+        # awaits_success: one that begins from here on ends the backoff early. beside: an item that
+        # was split off, and backs off, too; it is tried at once if the handler got further than the
+        # first message. Without seconds, nothing waits.
+        def back_off(seconds, awaits_success: false, beside: nil)
+          return unless seconds
+
+          now = OS.now
+          [self, *beside].each do |item|
+            item.retry_at = now + seconds
+            item.awaiting = (now if awaits_success)
           end
-          @back_off_together = nil
         end
 
         # The item, and those that were split off since the last call.
