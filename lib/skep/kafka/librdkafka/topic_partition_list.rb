@@ -18,12 +18,13 @@ module Skep
         attr_reader :pointer
 
         # Yields a list and destroys it after the block; returns what the block returns. Lists for
-        # subscribing or assigning have no offsets.
+        # subscribing or assigning have no offsets. (librdkafka's function that sets an offset would
+        # search the list for each entry.)
         def self.make(entries)
           pointer = Bindings.topic_partition_list_new(entries.size)
           entries.each do |topic, partition, offset, epoch, metadata|
             entry = Bindings.topic_partition_list_add(pointer, topic, partition)
-            Bindings.topic_partition_list_set_offset(pointer, topic, partition, offset) if offset
+            Bindings::Structs::TopicPartition.new(entry)[:offset] = offset if offset
             Bindings.topic_partition_set_leader_epoch(entry, epoch) if epoch
             copy_metadata(entry, metadata) if metadata
           end
