@@ -1,7 +1,18 @@
 # frozen_string_literal: true
 
-desc "Run so many random Kafka handlers, 10,000 by default; SEED=17 repeats one"
+def handler_fuzz(*arguments)
+  sh RbConfig.ruby, "-Ilib", "-Itest", "test/kafka/fuzz/command.rb", *arguments.map(&:to_s)
+end
+
+desc "Run so many random Kafka handlers, 10,000 by default"
 task(:fuzz, %i[seeds first] => :compile) do |_, given|
-  sh RbConfig.ruby, "-Ilib", "-Itest", "test/kafka/fuzz/command.rb",
-     given.fetch(:seeds, 10_000).to_s, given.fetch(:first, 1).to_s
+  handler_fuzz("seeds", given.fetch(:seeds, 10_000), given.fetch(:first, 1))
+end
+
+desc "Run one random Kafka handler, and reduce it if it breaks a rule"
+task("fuzz:seed", [:seed] => :compile) { |_, given| handler_fuzz("seed", given.fetch(:seed)) }
+
+desc "Plant bugs in what becomes of a batch: random handlers must find each"
+task("fuzz:mutations", [:name] => :compile) do |_, given|
+  handler_fuzz("mutations", *given.to_a)
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "kafka/fuzz/mutations"
 require "kafka/fuzz/program"
 
 # Random handlers against the rules that HandlerFuzz::Model knows: no message is lost, committed
@@ -43,6 +44,13 @@ class HandlerFuzzTest < Skep::TestCase
     end
 
     assert_match(/another message's error|attempts of|ends the node|lost/, found)
+  end
+
+  test "each mutation's text is in the code once" do
+    HandlerFuzz::Mutations::ALL.each do |bug|
+      Dir.mktmpdir { |folder| bug.patches.each { |patch| patch.plant(folder) } }
+    end
+    assert_operator HandlerFuzz::Mutations::ALL.size, :>=, 15
   end
 
   private

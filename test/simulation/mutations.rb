@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 require "English"
-require "fileutils"
 require "tmpdir"
+require "support/patch"
 
 # Bugs planted in the supervisor, each of which the simulation must find: a file of lib, a text and
 # its replacement. The text must be in the file exactly once. A commit that changes such a line must
@@ -11,10 +11,6 @@ module Simulation
   module Mutations
     SEEDS = 5_000
     STEP = 250
-    # Lines are found whatever their indentation.
-    Patch = Struct.new(:file, :from, :to) do
-      def pattern = Regexp.new(from.lines.map { |line| Regexp.escape(line.strip) }.join("\\n\\s*"))
-    end
 
     def self.patch(file, from, to) = Patch.new("skep/swarm/#{file}.rb", from, to)
 
@@ -223,7 +219,7 @@ module Simulation
       end
 
       # Writes the changed files to the folder.
-      def plant_all(folder, patches) = patches.each { |patch| plant(folder, patch) }
+      def plant_all(folder, patches) = patches.each { |patch| patch.plant(folder) }
 
       private
 
@@ -254,17 +250,6 @@ module Simulation
       def sound!(seed)
         what = Campaign.verdict(Schedule.of(seed)) or return
         raise "seed #{seed} breaks an invariant without any mutation: #{what}"
-      end
-
-      def plant(folder, patch)
-        planted = "#{folder}/#{patch.file}"
-        source = File.exist?(planted) ? planted : "lib/#{patch.file}"
-        text = File.read(source, encoding: "UTF-8")
-        count = text.scan(patch.pattern).size
-        raise "#{patch.file}: #{patch.from.inspect} occurs #{count} times" unless count == 1
-
-        FileUtils.mkdir_p(File.dirname("#{folder}/#{patch.file}"))
-        File.write("#{folder}/#{patch.file}", text.sub(patch.pattern) { patch.to })
       end
     end
   end

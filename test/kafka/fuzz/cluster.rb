@@ -119,12 +119,14 @@ module HandlerFuzz
     end
     private_constant :Committed
 
-    def initialize(logs, cluster)
+    def initialize(logs, cluster, run)
       super(logs)
-      @cluster = cluster
+      @cluster, @run = cluster, run
     end
 
     def store(topic, number, offset, _epoch = nil)
+      raise Broken, "an offset of a lost partition is stored" if @run.lost?
+
       @cluster.store([topic, number], offset)
       super
     end

@@ -1,17 +1,54 @@
 # frozen_string_literal: true
 
-# Runs random handlers: `command.rb SEEDS FIRST`, or one of them with SEED=17. Prints the first
-# program that breaks a rule, reduced, and ends with 1 then.
+# The command behind the rake tasks of random handlers:
+#
+#   ruby -Ilib -Itest test/kafka/fuzz/command.rb seeds 10000 [FIRST]
+#   ruby -Ilib -Itest test/kafka/fuzz/command.rb seed 42
+#   ruby -Ilib -Itest test/kafka/fuzz/command.rb mutations
 require "kafka/fuzz/search"
 
-search = HandlerFuzz::Search.new
-if ENV["SEED"]
-  seed = Integer(ENV.fetch("SEED"))
-  puts HandlerFuzz::Program.random(seed)
-  report = search.seed(seed)
-else
-  count, first = ARGV.map { |number| Integer(number) }
-  report = search.seeds(first...(first + count))
+module HandlerFuzz
+  module Command
+    class << self
+      # Prints the first program that breaks a rule, reduced.
+      def seeds(count, first = "1")
+        count, first = Integer(count), Integer(first)
+        told(Search.new.seeds(first...(first + count)), "#{count} programs")
+      end
+
+      def seed(number)
+        puts Program.random(Integer(number))
+        told(Search.new.seed(Integer(number)), "it")
+      end
+
+      def mutations(*names)
+        require "kafka/fuzz/mutations"
+        Mutations.run(names)
+      end
+
+      # Prints the first of so many seeds whose program breaks a rule with these words.
+      def hunt(count, words = "")
+        began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        search, words = Search.new, Regexp.new(words)
+        (1..Integer(count)).each do |seed|
+          why = search.broken(Program.random(seed)) or next
+          next unless why.match?(words)
+
+          seconds = Process.clock_gettime(Process::CLOCK_MONOTONIC) - began
+          puts "#{seed} #{seconds.ceil(1)} #{why.lines.first}"
+          break
+        end
+        true
+      end
+
+      private
+
+      def told(report, what)
+        puts report || "#{what} broke no rule"
+        report.nil?
+      end
+    end
+  end
 end
-abort report if report
-puts "#{seed ? 1 : count} programs broke no rule"
+
+exit(HandlerFuzz::Command.public_send(*ARGV)) if $PROGRAM_NAME == __FILE__

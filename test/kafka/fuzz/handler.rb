@@ -47,7 +47,7 @@ module HandlerFuzz
       case mode
       when :whole then @batch.messages.each { |message| visit(message) == :leave and break }
       when :looked_before
-        @batch.find { false }
+        @batch.each { |message| produce(message) }
         loop_over
       when :nested
         loop_over { @batch.each { nil } }
@@ -59,6 +59,8 @@ module HandlerFuzz
     def loop_over
       last, left = nil
       @batch.each do |message|
+        raise Broken, "a loop went on after the revocation" if last && told?
+
         last = message.offset
         yield if block_given?
         left = visit(message) == :leave
@@ -67,12 +69,17 @@ module HandlerFuzz
       ended_after(last) unless left
     end
 
+    # Knows skep of the revocation since the last message? All is yielded if all is marked.
+    def told? = @revoked && !@marked.include?(@fates.last)
+
     # An enumerator has a fiber of its own.
     def loop_outside
       all = @batch.each
       last, left = nil
       loop do
         message = all.next
+        raise Broken, "a loop went on after the revocation" if last && told?
+
         last = message.offset
         left = visit(message) == :leave
         break if left
@@ -103,11 +110,11 @@ module HandlerFuzz
       fate = @model.fate(message)
       @visiting = fate
       @model.visit(self, fate)
-      produce(message)
+      produce(message) unless mode == :looked_before
       name, what = @run.next_step(fate, :script)
-      return if @program.database? && name == :seek
-
-      act(fate, name, what, message)
+      act(fate, name, what, message) unless @program.database? && name == :seek
+    ensure
+      @revoked = @batch.revoked?
     end
 
     def act(fate, name, what, message)
@@ -155,7 +162,7 @@ module HandlerFuzz
       return if @program.database?
 
       # (A transaction has the output of all messages so far.)
-      lowest = @program.transactional? ? @visiting.item.offset : @batch.first_offset
+      lowest = @program.transactional? ? produced_last : @batch.first_offset
       offset = offset.clamp(lowest, @batch.last_offset)
       some = @fates.select { |fate| fate.item.offset <= [offset, *@ended].min }
       before = some.map(&:settled)
@@ -167,6 +174,10 @@ module HandlerFuzz
     rescue Skep::Kafka::OutputFailed
       some.zip(before) { |fate, value| fate.settled = value }
       raise
+    end
+
+    def produced_last
+      mode == :looked_before ? @batch.last_offset : @visiting.item.offset
     end
 
     def request(name, place = nil)

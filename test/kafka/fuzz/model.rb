@@ -9,7 +9,8 @@ module HandlerFuzz
   class Model
     # What is known of a message. settled: it may be committed; final: it must not come again; dead:
     # it is a dead letter; outputs: how often its output was committed.
-    Fate = Struct.new(:item, :settled, :final, :dead, :errors, :outputs) do
+    # tries: that have failed in a row here.
+    Fate = Struct.new(:item, :settled, :final, :dead, :errors, :outputs, :tries) do
       def failures = errors.size
     end
 
@@ -18,7 +19,7 @@ module HandlerFuzz
     def initialize(program)
       @program = program
       @fates = program.items.to_h do |item|
-        [item.place, Fate.new(item, item.skipped, false, false, [], 0)]
+        [item.place, Fate.new(item, item.skipped, false, false, [], 0, 0)]
       end
       @unplaced = {}.compare_by_identity # errors of which skep doesn't know the message
       @seeking, @sought = {}, {} # partitions
@@ -53,7 +54,10 @@ module HandlerFuzz
     # An error counts for these messages: more than one if it doesn't tell which has failed.
     def raised(fates, error, unplaced: false)
       @unplaced[error] = true if unplaced
-      fates.each { |fate| fate.errors << error }
+      fates.each do |fate|
+        count_try(fate, error, unplaced:)
+        fate.errors << error
+      end
     end
 
     # The handler wants to continue elsewhere, and later it does. What it passes over needn't be
@@ -68,16 +72,23 @@ module HandlerFuzz
         passed = fate.item.offset < offset
         fate.settled = passed || fate.item.skipped
         fate.final = fate.dead = false unless passed
+        fate.tries = 0
       end
     end
 
     # The handlers' process has ended.
     def crashed = @running.clear
 
+    # Another owner begins: what was asked of this one is forgotten.
+    def handed_over(partition)
+      drop_seek(partition)
+      of(partition).each { |fate| fate.tries = 0 }
+    end
+
     # Others have the partitions. The block says of a partition and offset if it is done for them.
     def restarted(partitions)
       partitions.each do |partition|
-        drop_seek(partition)
+        handed_over(partition)
         of(partition).each { |fate| fate.final = yield(["t", partition], fate.item.offset) }
       end
     end
@@ -170,6 +181,28 @@ module HandlerFuzz
     def kept_by?(paused, fate)
       seeking = @seeking[fate.item.partition] && paused.item.partition == fate.item.partition
       seeking || paused.equal?(fate) || before?(paused, fate)
+    end
+
+    # In a row are failures with errors of the same limit.
+    def count_try(fate, error, unplaced:)
+      most = most_tries(error)
+      return fate.tries = 0 if unplaced || most.nil?
+
+      same = fate.errors.any? && most_tries(fate.errors.last) == most
+      fate.tries = same ? fate.tries + 1 : 1
+      broken("tried too often: #{fate.item}") if fate.tries > most
+    end
+
+    # How often a message may fail in a row with such an error; nil: for ever. A message is tried
+    # in its batch first, then alone, and again if its dead letter couldn't be written.
+    def most_tries(error)
+      return unless @program.dead_letters? && !@program.failures[:dead_letter].any?
+
+      case error
+      when Errors::Final, Errors::Dropped then 2
+      when Errors::Paused, Errors::Repeated, Skep::Kafka::OutputFailed then nil
+      else @program.options[:max_attempts] + 4
+      end
     end
 
     def condemned?(fate, error)

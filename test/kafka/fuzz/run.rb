@@ -136,7 +136,7 @@ module HandlerFuzz
     end
 
     def build = super(threads: @program.options[:threads])
-    def consumer = Consumer.new(@logs, @cluster)
+    def consumer = Consumer.new(@logs, @cluster, self)
     def outputs = Outputs.new(self, @cluster, @program.transactional?)
 
     def dead_letter_queue
@@ -234,7 +234,7 @@ module HandlerFuzz
     def hand_to_next_owner(partition)
       @lost[partition] = true
       @handlers.each { |fiber, one| one.lost = true if @partitions[fiber].equal?(partition) }
-      @model.drop_seek(partition.number)
+      @model.handed_over(partition.number)
       @scheduler.add(partition(partition.key, nil, @number = (@number || 100) + 1))
     end
 

@@ -1,0 +1,186 @@
+# frozen_string_literal: true
+
+require "English"
+require "tmpdir"
+require "support/patch"
+
+module HandlerFuzz
+  # Bugs planted in what becomes of a batch, each of which the programs must find. A commit that
+  # changes such a line must adapt the mutation here.
+  module Mutations
+    SEEDS = 2_000
+    # as: what the report must say; nil: anything.
+    Bug = Struct.new(:name, :patches, :as)
+
+    def self.patch(file, from, to) = Patch.new("skep/kafka/#{file}.rb", from, to)
+    private_class_method :patch
+
+    MARKED_IS_CHARGED = patch("processing/attempt", "def raised_at_marked? = !marked.nil?",
+                              "def raised_at_marked? = false && !marked.nil?")
+    private_constant :MARKED_IS_CHARGED
+
+    ALL = [
+      # Bugs that were in a release.
+      Bug.new("after a mark, a message that no handler saw gets another one's error",
+              [MARKED_IS_CHARGED], /another message's error/),
+      Bug.new("after a mark, attempts are charged to the messages behind it",
+              [MARKED_IS_CHARGED], /attempts of/),
+      Bug.new("after a mark, the wrong message is paused", [MARKED_IS_CHARGED], /lost:/),
+
+      # RetryPolicy.
+      Bug.new("a message has one attempt fewer",
+              [patch("failure/retry_policy", "tries(attempt, history) < options.max_attempts",
+                     "tries(attempt, history) < options.max_attempts - 1")]),
+      Bug.new("a batch of several messages is a dead letter",
+              [patch("failure/retry_policy", "return :one_by_one if attempt.several?", "")]),
+      Bug.new("a message is condemned although it isn't known which one failed",
+              [patch("failure/retry_policy",
+                     "condemned = attempt.one_message? ? :dead_letter : :one_by_one",
+                     "condemned = :dead_letter")]),
+      Bug.new("a message is condemned for the cluster's failure",
+              [patch("failure/retry_policy", "return :retry if passing?(attempt.error)", "")]),
+      Bug.new("on_error's :retry counts as nothing",
+              [patch("failure/retry_policy", "when :retry then return :retry", "")]),
+      Bug.new("on_error's :pause is a dead letter",
+              [patch("failure/retry_policy",
+                     "when :pause then return attempt.one_message? ? :hold : :one_by_one",
+                     "when :pause then return condemned")]),
+      Bug.new("NonRetryable is retried",
+              [patch("failure/retry_policy",
+                     "return condemned if attempt.error.is_a?(NonRetryable)", "")]),
+      Bug.new("a message has no last attempt",
+              [patch("failure/retry_policy", "history.own_failures >= ", "false && "),
+               patch("failure/retry_policy",
+                     "if now - history.since >= options.patience", "if false")]),
+
+      # The history of a batch.
+      Bug.new("a failure counts twice",
+              [patch("failure/failure_count", "@count += 1", "@count += 2")]),
+      Bug.new("failures of other messages count for the last one",
+              [patch("failure/failure_count",
+                     "@number = offset == @offset ? @number + 1 : 1", "@number += 1")]),
+      Bug.new("a message tried alone has its batch's failures",
+              [patch("failure/failure_count", "count: number, offset:", "count:, offset:")]),
+      Bug.new("what is done beyond a batch keeps its failures",
+              [patch("processing/work_item", "@slices.shift\nforget_failures", "@slices.shift")]),
+      Bug.new("marked messages are tried again",
+              [patch("processing/work_item", "return 0 unless @marked", "return 0")]),
+      Bug.new("the message isn't known that failed",
+              [patch("processing/attempt", "@at if error\n", "nil\n")]),
+      Bug.new("a dead letter that couldn't be written is done",
+              [patch("failure/failure_handler",
+                     "to: @options.dead_letter_topic)\nrescue OutputFailed => e\nstays(item, e)",
+                     "to: @options.dead_letter_topic)\n" \
+                     "rescue OutputFailed\ndone(item, :skipped)")]),
+
+      # Positions.
+      Bug.new("a mark is forgotten", [patch("processing/scheduler",
+                                            "store(item, offset).tap { item.marked = offset }",
+                                            "store(item, offset)")]),
+      Bug.new("an offset of a lost partition is stored",
+              [patch("processing/scheduler",
+                     "partition.done(item, offset)\n" \
+                     "return :partition_lost if partition.revocation == :finished",
+                     "partition.done(item, offset)")]),
+      Bug.new("by key, the position is behind unfinished messages",
+              [patch("processing/key_offset_tracker",
+                     "@moved ? @open.each_key.first || @next : nil", "@moved ? @next : nil")]),
+      Bug.new("by key, a commit says that unfinished messages are done",
+              [patch("processing/key_offset_tracker",
+                     "places.each { |place| digits.setbyte(place, ZERO) if place",
+                     "places.each { |place| nil if place")]),
+      Bug.new("by key, a mark is one for the whole batch",
+              [patch("processing/key_order", "break if message.offset > offset", "")]),
+      Bug.new("what a commit says of the messages beyond it is ignored",
+              [patch("processing/acked_ahead",
+                     "@former ? messages.reject { |message| former.done?(message.offset) } : ",
+                     "")]),
+      Bug.new("what a commit says is one message off",
+              [patch("processing/commit_metadata",
+                     'offset >= @offset && @done[offset - @offset] == "1"',
+                     'offset > @offset && @done[offset - @offset - 1] == "1"')]),
+      Bug.new("a batch is done before its output is delivered",
+              [patch("processing/completion",
+                     "delivered = @outputs.end_batch(item.partition, item.last_offset)\n" \
+                     "return report_undone(slice) unless delivered\n\n" \
+                     "@database_offsets&.advance(item)",
+                     "@scheduler.mark(item, item.last_offset)\n" \
+                     "delivered = @outputs.end_batch(item.partition, item.last_offset)\n" \
+                     "return report_undone(slice) unless delivered\n\n" \
+                     "@database_offsets&.advance(item)")]),
+      Bug.new("a mark counts for messages that weren't yielded",
+              [patch("processing/attempt", "yielded = @ended_at ? [offset, @ended_at].min : offset",
+                     "yielded = offset")]),
+      Bug.new("a batch whose loop ended early is done as a whole",
+              [patch("processing/worker", "elsif attempt.ended_at", "elsif false")]),
+      Bug.new("a transaction has output of messages that it doesn't commit",
+              [patch("processing/worker", "unless whole && attempt.seen_beyond_end?", "")]),
+
+      # Order and assignment.
+      Bug.new("by key, messages don't wait for the one in progress",
+              [patch("processing/key_order", "return @busy[key] << message if @busy.key?(key)",
+                     "")]),
+      Bug.new("by key, messages that waited are lost",
+              [patch("processing/key_order", "@waited[key] = waiting\n@count += waiting.size",
+                     "")]),
+      Bug.new("by key, messages are taken in the wrong order",
+              [patch("processing/key_order", "taken.keys.sort_by(&:offset)",
+                     "taken.keys.sort_by { |one| -one.offset }")]),
+      Bug.new("an assignment doesn't wait for the work of an earlier one",
+              [patch("processing/scheduler",
+                     "unless @assignment.previous_in_flight?(partition)", "")]),
+      Bug.new("a handler isn't told of a revocation",
+              [patch("processing/assigned_partition",
+                     "running.each { |attempt| attempt.end_early(" \
+                     "at_once: revocation == :finished) }", "")]),
+      Bug.new("what waits for a retry is tried at once by another worker",
+              [patch("processing/scheduler", "elsif part.done? then partition.release(part)",
+                     "else partition.release(part)\nend\n" \
+                     "if part.done? || part.retry_at then nil")]),
+      Bug.new("a filter is asked in vain",
+              [patch("processing/worker", "return unless topic.filter", "return")]),
+
+      # Offsets in a database.
+      Bug.new("a batch gets messages that the database has as done",
+              [patch("database_offsets",
+                     "report_behind(item)\nleave_out_done(attempt, position)",
+                     "report_behind(item)")]),
+      Bug.new("the database's offset isn't moved",
+              [patch("database_offsets",
+                     "advance_row(partition, done) if done && done > position", "")])
+    ].freeze
+
+    class << self
+      # names: parts of the bugs' names; none runs all.
+      def run(names)
+        chosen = ALL.select { |bug| names.empty? || names.any? { |part| bug.name.include?(part) } }
+        missed = chosen.reject { |bug| found?(bug) }
+        puts "#{chosen.size - missed.size} of #{chosen.size} mutations found"
+        missed.empty? && chosen.any?
+      end
+
+      private
+
+      def found?(bug)
+        seed, seconds, what = hunt(bug)
+        result = seed ? "seed #{seed.rjust(4)}, #{seconds} s: #{what[0, 70]}" : "NOT FOUND"
+        puts format("%-68s %s", bug.name, result)
+        $stdout.flush
+        !seed.nil?
+      end
+
+      # Runs the seeds in a separate Ruby that loads the changed lib.
+      def hunt(bug)
+        Dir.mktmpdir("skep-mutation") do |folder|
+          bug.patches.each { |patch| patch.plant(folder) }
+          program = ["test/kafka/fuzz/command.rb", "hunt", SEEDS.to_s, bug.as.to_s]
+          folders = ["-I#{folder}", "-Ilib", "-Itest"]
+          text = IO.popen([RbConfig.ruby, *folders, *program], &:read)
+          raise "the mutated program fails: #{bug.name}" unless $CHILD_STATUS.success?
+
+          text.lines.last&.chomp&.split(" ", 3)
+        end
+      end
+    end
+  end
+end
