@@ -120,9 +120,9 @@ module Skep
         # Returns what to commit as the last offsets of an assignment. If the group has no offset of
         # a partition any more, brokers have deleted it with the topic: the next owner would begin
         # with the old offset in the new topic. The coordinator answers within milliseconds; a
-        # request for the topic's id would wait for a fetch request. (Of a transactional source, only
-        # what it had at the assignment is known. Its offsets are committed once more: the embedded
-        # broker doesn't keep those of transactions.)
+        # request for the topic's id would wait for a fetch request. (Of a transactional source,
+        # only what it had at the assignment is known. Its offsets are committed once more: the
+        # embedded broker doesn't keep those of transactions.)
         def last_offsets(done)
           keys = done.map { |entry| entry.first(2) }
           keys.select! { |key| @acknowledged.key?(key) }
