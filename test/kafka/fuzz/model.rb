@@ -135,9 +135,6 @@ module HandlerFuzz
       fates = @fates.each_value.select { |one| one.errors.any? { |own| own.equal?(error) } }
       return broken("reported, and nobody raised it: #{error.inspect}") if fates.empty?
 
-      # With offsets in a database, a batch of which a part is done is reported as a whole.
-      return if @program.database? && fates.none? { |one| one.item.offset == offset }
-
       fate = fates.find { |one| one.item.offset == offset }
       if attempt > fates.map(&:failures).max
         broken("#{attempt} attempts of #{fates.map(&:failures).max}: #{fates.first.item}")
