@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "skep/kafka"
+require "skep/kafka/testing"
 require "skep/swarm"
 
 module Skep

@@ -49,7 +49,7 @@ module Fakes
       done.to_h { |topic, number, offset, beyond| [[topic, number], [offset, beyond.to_i]] }
     end
   end
-  stands_for DoneScheduler, "Skep::Kafka::Processing::Scheduler"
+  stands_for DoneScheduler, "Skep::Kafka::Processing::Scheduler", controls: %i[done done=]
 
   # Records the flushes of a producer's client.
   FlushedClient = Struct.new(:flushes) do
