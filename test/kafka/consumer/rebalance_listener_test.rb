@@ -27,6 +27,7 @@ module Skep
         @listener = Consumer::RebalanceListener.new(
           options:, node: @node, report:, consumer: @consumer, leave_policy: nil,
           scheduler: @scheduler, metrics: nil, lease: nil, fetch_errors: nil,
+          topic_recreation: nil,
           broker_outage: @broker_outage
         )
       end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "skep/kafka"
 
 module Skep
@@ -16,6 +17,7 @@ module Skep
           yield shift
         end
 
+        def wait(_) = (yield shift if any?)
         def close = nil
       end
 
@@ -64,7 +66,22 @@ module Skep
         assert_equal [[], [], []], found("three", "three", "three")
       end
 
+      test "an answer at a stop counts at once, but no zero id, and none that is missing" do
+        found("one")
+        silently { Librdkafka::AdminRequests.stub(:describe_topics, nil) { ask_at_a_stop } }
+      end
+
       private
+
+      def ask_at_a_stop
+        later = [{ "orders" => "one" }, { "orders" => ZERO }, {}, { "orders" => "two" }]
+        results = later.map do |ids|
+          @answers << ids
+          @topic_recreation.recreated_of(%w[orders refunds], 1.0)
+        end
+        assert_equal [[], [], [], ["orders"]], results
+        assert_empty @topic_recreation.recreated_of(%w[orders], 1.0) # no answer
+      end
 
       def found(*ids)
         ids.map do |id|

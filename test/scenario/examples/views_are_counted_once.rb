@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "skep/kafka/testing"
 require_relative "scenario"
 require_relative "../../../examples/windowed_count/counts"
 

@@ -58,7 +58,7 @@ module Skep
           @rebalance_listener = RebalanceListener.new(
             options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
             broker_outage: @broker_outage, leave_policy: @leave_policy,
-            fetch_errors: @fetch_errors
+            fetch_errors: @fetch_errors, topic_recreation: @topic_recreation
           )
           @stopping = Librdkafka::WakeupPipe.new
         end

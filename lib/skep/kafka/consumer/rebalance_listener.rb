@@ -32,11 +32,11 @@ module Skep
                          :COMMITTED_SECONDS, :LAST_SECONDS, :LISTED
 
         def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
-                       broker_outage:, leave_policy:, fetch_errors:)
+                       broker_outage:, leave_policy:, fetch_errors:, topic_recreation:)
           @options, @node, @report = options, node, report
           @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
           @broker_outage, @leave_policy = broker_outage, leave_policy
-          @fetch_errors = fetch_errors
+          @fetch_errors, @topic_recreation = fetch_errors, topic_recreation
           @acknowledged = {} # assigned partitions of which the group has an offset
           @callbacks = AssignmentCallbacks.for(options, node, report)
           @last_id = 0
@@ -117,20 +117,21 @@ module Skep
           report_commit(@consumer.commit(starts, COMMIT_SECONDS))
         end
 
-        # Returns what to commit as the last offsets of an assignment. If the group has no offset of
-        # a partition any more, brokers have deleted it with the topic: the next owner would begin
-        # with the old offset in the new topic. The coordinator answers within milliseconds; a
-        # request for the topic's id would wait for a fetch request. (Of a transactional source,
-        # only what it had at the assignment is known. Its offsets are committed once more: the
-        # embedded broker doesn't keep those of transactions.)
+        # Returns what to commit as the last offsets of an assignment: nothing of a topic that was
+        # deleted and created again, or the next owner would begin in the middle of the new topic.
+        # Its deletion has deleted the group's offset, and the coordinator answers within
+        # milliseconds. Of a transactional source it isn't known whether the group had one: then the
+        # topic's id is asked for. (What its transactions have committed is committed once more, as
+        # the embedded broker doesn't keep that.)
         def last_offsets(done)
           keys = done.map { |entry| entry.first(2) }
-          keys.select! { |key| @acknowledged.key?(key) }
           return done if keys.empty? || @broker_outage.suspected?
 
-          missing = missing_in_group(keys)
-          give_up_deleted(missing) if missing.any?
-          done.reject { |entry| missing.include?(entry.first(2)) }
+          had, unknown = keys.partition { |key| @acknowledged.key?(key) }
+          deleted = had.any? ? missing_in_group(had) : []
+          deleted += of_recreated_topics(unknown) if @options.transactional
+          give_up_deleted(deleted) if deleted.any?
+          done.reject { |entry| deleted.include?(entry.first(2)) }
         end
 
         # The group has these offsets: entries of topic, number, offset and error code. A commit may
@@ -321,17 +322,24 @@ module Skep
         # Returns those of which the group has no offset. A partition without an answer, or with an
         # error, isn't one of them.
         def missing_in_group(keys)
-          seconds = [LAST_SECONDS, *@node.time_left&./(6)].min
-          found = @consumer.committed(keys, [seconds, 0].max).to_h
+          found = @consumer.committed(keys, seconds_to_ask).to_h
           found.keys.reject { |key| found[key] }
         end
+
+        def of_recreated_topics(keys)
+          return [] if keys.empty?
+
+          topics = @topic_recreation.recreated_of(keys.map(&:first).uniq, seconds_to_ask)
+          keys.select { |topic, _| topics.include?(topic) }
+        end
+
+        def seconds_to_ask = [LAST_SECONDS, *@node.time_left&./(6)].min.clamp(0, LAST_SECONDS)
 
         # librdkafka would commit the stored offset when the partition is unassigned.
         def give_up_deleted(keys)
           revoke(keys)
           keys.each { |key| @consumer.store(*key, nil) }
-          had = keys.select { |key| @acknowledged.key?(key) }
-          report_recreated(had, DELETED, UNREAD) if had.any?
+          report_recreated(keys, DELETED, UNREAD)
         end
 
         def report_recreated(keys, error, hint)

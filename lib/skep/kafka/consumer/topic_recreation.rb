@@ -9,6 +9,7 @@
 #   topic_recreation.io                  # readable when there is an answer
 #   topic_recreation.seconds_left; topic_recreation.due?   # for the next query
 #   topic_recreation.recreated           # => ["orders"]
+#   topic_recreation.recreated_of(["orders"], 1.0)   # => ["orders"], asked now; waits a second
 #   topic_recreation.close
 #
 # It asks after commits because there is no other sign: the partitions of a topic that is created
@@ -52,6 +53,18 @@ module Skep
           confirmed = compare(answer.reject { |_, id| id == ZERO })
           ask(@unconfirmed.keys)
           confirmed
+        end
+
+        # Asks now, also after `close`, and waits so many seconds for the answer, which comes after
+        # that of a fetch request. Returns those of the topics that have another id by then.
+        def recreated_of(topics, seconds)
+          answers = @consumer.queue
+          Librdkafka::AdminRequests.describe_topics(@consumer, answers, topics, seconds)
+          ids = answers.wait(seconds) { |event| Librdkafka::AdminRequests.topic_ids_in(event) } || {}
+          ids = ids.reject { |_, id| id == ZERO }
+          topics.select { |topic| ids.key?(topic) && ids[topic] != @ids.fetch(topic, ids[topic]) }
+        ensure
+          answers&.close
         end
 
         # Sends no further request.
