@@ -22,8 +22,8 @@ module HandlerFuzz
     def call
       @model.begin(self)
       visit_all
+      @looped = true
       after_loop
-      @returned = true
       conclude
     ensure
       @model.end(self)
@@ -40,7 +40,7 @@ module HandlerFuzz
     private
 
     # Does an error that is raised now not tell its message? It doesn't leave a loop.
-    def unplaced? = @returned || %i[whole external].include?(mode)
+    def unplaced? = @looped || %i[whole external].include?(mode)
     def mode = @fates.first.item.mode
 
     def visit_all
@@ -99,9 +99,7 @@ module HandlerFuzz
       name, what = @run.next_step(fate, :ending)
       case name
       when :mark then mark(what) unless @program.database?
-      when :raise
-        @returned = true
-        fail_at(fate, what)
+      when :raise then fail_at(fate, what)
       when :pause then request(:pause)
       end
     end

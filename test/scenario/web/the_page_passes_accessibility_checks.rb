@@ -9,9 +9,12 @@ BUSY = <<~'RUBY'
     swarm.work do |node|
       raise "it doesn't start" if node.id == 1 && File.exist?(ENV.fetch("BROKEN"))
 
-      node.work = { "kind" => "kafka", "group" => "billing", "lag" => 10, "rate" => 2.5, "host" => "a",
+      node.work = { "kind" => "kafka", "group" => "billing", "lag" => 10, "lag_unknown" => 0,
+                    "rate" => 2.5, "host" => "a",
                     "partitions" => [{ "topic" => "orders", "partition" => node.id, "held" => true,
-                                       "lag" => 5, "rate" => 1.2, "position" => 99, "messages" => 1 }] }
+                                       "lag" => 5, "rate" => 1.2, "position" => 99, "messages" => 1,
+                                       "retries" => 0, "dead_letters" => 0, "skipped" => 0,
+                                       "rebalances" => 1 }] }
       node.ready!
       node.wait until node.stopping?
     end

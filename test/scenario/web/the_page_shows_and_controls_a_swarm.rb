@@ -11,8 +11,10 @@ SWARM = <<~RUBY
   Skep.swarm "hive", nodes: 3, spares: 1 do |swarm|
     swarm.work do |node|
       node.work = { "kind" => "kafka", "group" => #{HOSTILE.inspect}, #{HOSTILE.inspect} => 1, "lag" => 1,
-                     "rate" => 1.5, "partitions" => [{ "topic" => #{HOSTILE.inspect}, "partition" => node.id,
-                     "held" => true, "lag" => 7, "rate" => 1.5, "position" => 1 }] }
+                     "lag_unknown" => 0, "rate" => 1.5,
+                     "partitions" => [{ "topic" => #{HOSTILE.inspect}, "partition" => node.id,
+                     "held" => true, "lag" => 7, "rate" => 1.5, "position" => 1, "messages" => 1,
+                     "retries" => 0, "dead_letters" => 0, "skipped" => 0, "rebalances" => 1 }] }
       node.ready!
       node.event(:odd, level: :warn, note: #{HOSTILE.inspect})
       node.wait until node.stopping?
