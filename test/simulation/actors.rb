@@ -168,6 +168,7 @@ module Simulation
       when "load" then load(@world.mold_fault(:load))
       when "prepare" then act(@plan[:warm] + @world.slowness(:warm)) { warm_up_or_fail }
       when "fork" then fork_node(frame)
+      when "end" then end_child(frame["pid"])
       when "ping" then post("pong")
       when "leave" then @released = true unless @ignores_release
       end
@@ -219,6 +220,12 @@ module Simulation
       Node.new(@world, child, socket.in_flight.receive.call(child), request:, mold: self)
       socket.close
       report_fork(request, child)
+    end
+
+    def end_child(pid)
+      later(@world.options.fetch("stop_timeout")) do
+        process.children.each { |child| child.signal("KILL") if child.pid == pid }
+      end
     end
 
     def report_fork(request, child)

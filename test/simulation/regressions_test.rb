@@ -226,6 +226,11 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal 2, count(world, "node_replaced")
   end
 
+  test "a process for which there was no descriptor is ended, although its channel is closed" do
+    simulate([0.985, :late, 0.21, :mold], [1.411, :close_channel, 2], [2.374, :no_descriptors, 1.5],
+             options: { "boot_concurrency" => 1 }, seed: 994_625, seconds: 5.0)
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

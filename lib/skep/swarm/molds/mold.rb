@@ -104,6 +104,9 @@ module Skep
                                   "suspects" => suspects }, give: [socket])
         end
 
+        # A process that it has forked is to end.
+        def end_process(pid) = @channel.post("end", { "pid" => pid })
+
         # Asks for a sign of life, unless it still owes one.
         def ping(now)
           return if @pinged_at

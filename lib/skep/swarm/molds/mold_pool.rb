@@ -169,7 +169,7 @@ module Skep
           when "loaded" then loaded(mold, message.facts) if mold.state == :loading
           when "refused" then rejected(mold, message["sentence"], message["exit_code"])
           when "ready" then ready(mold, message) if %i[loading preparing].include?(mold.state)
-          when "forked" then forked(message)
+          when "forked" then forked(mold, message)
           when "fork_failed"
             node_pool.fork_failed(message["page_index"], message["error"])
           when "preforked_stuck" then preforked_stuck(mold, message["pid"])
@@ -221,10 +221,11 @@ module Skep
         end
 
         # A node that the supervisor has no descriptor for can't be kept: its channel closes, and so
-        # it ends.
-        def forked(message)
+        # it ends. The mold kills one that has closed its own end.
+        def forked(mold, message)
           node_pool.node_forked(message["page_index"], message["pid"], pidfd(message))
         rescue Errno::EMFILE, Errno::ENFILE => e
+          mold.end_process(message["pid"])
           node_pool.fork_failed(message["page_index"], e.message)
         end
 

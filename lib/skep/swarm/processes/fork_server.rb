@@ -62,12 +62,19 @@ module Skep
           @orphaned = true
           @orphan_guard.extend_patience
           each_child { |pidfd| pidfd.signal(:CONT) } # a stopped process can't finish its batch
-          @loop.after(@orphan_guard.patience) do
-            each_child do |pidfd|
-              pidfd.signal(:KILL) # its group may still be the mold's
-              pidfd.signal(:KILL, group: true)
-            end
+          @loop.after(@orphan_guard.patience) { each_child { |pidfd| kill(pidfd) } }
+        end
+
+        # Its channel has closed, so it should end by itself.
+        def end_child(pid)
+          @loop.after(@config.stop_timeout) do
+            each_child { |pidfd| kill(pidfd) if pidfd.pid == pid }
           end
+        end
+
+        def kill(pidfd)
+          pidfd.signal(:KILL) # its group may still be the mold's
+          pidfd.signal(:KILL, group: true)
         end
 
         def each_child
@@ -82,6 +89,7 @@ module Skep
           reap_traced
           case frame.type
           when "fork" then fork_node(frame)
+          when "end" then end_child(frame["pid"])
           when "ping" then @link.post("pong")
           when "leave" then @released = true
           end
