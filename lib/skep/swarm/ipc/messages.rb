@@ -102,8 +102,8 @@ module Skep
                         "spare" => Field::FLAG.or_nil, "mold" => Field::WHOLE,
                         "placed" => Field::FLAG, "suspects" => Field::SUSPECT_LIST,
                         descriptor: "the node's channel"),
-          "end" => row("kills a process for which the supervisor has no descriptor, unless it has " \
-                       "ended within stop_timeout", "pid" => Field::WHOLE),
+          "end" => row("kills a process for which the supervisor has no descriptor, if it " \
+                       "doesn't end within stop_timeout", "pid" => Field::WHOLE),
           "ping" => row("answers `pong`"),
           "leave" => row("ends when its channel closes, without waiting for its nodes")
         )
