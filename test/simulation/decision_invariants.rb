@@ -46,7 +46,7 @@ module Simulation
     def recorded(name, facts)
       case name
       when "node_replacing" then replacing(*facts.values_at(:node, :reason, :pid))
-      when "node_replaced" then @replacing.delete(facts[:node])
+      when "node_replaced" then replaced(*facts.values_at(:node, :pid))
       when "replacement_failed" then failed(facts[:node])
       when "node_ready" then ready(facts[:node])
       when "spare_ready" then ready(facts[:node])
@@ -118,6 +118,14 @@ module Simulation
     end
 
     # Replacements.
+
+    # (A spare whose successor has stepped in somewhere stays, or leaves.)
+    def replaced(id, pid)
+      old = @replacing.delete(id)
+      return if old&.pid != pid || id.to_s.start_with?("spare")
+
+      @kernel.violate("slot #{id} was replaced by the process that it had")
+    end
 
     def ready(id)
       @replacing[id]&.ready = true
