@@ -13,7 +13,7 @@
 # and the group's `lag` is the sum of the others.
 #
 # It isn't the lag that `skep status` and the metrics page show: a node counts that from what it has
-# done, committed or not (Metrics::PartitionMetrics, in consumer_metrics.rb).
+# done, committed or not (Metrics::PartitionMetrics).
 #
 # Sends four requests: for the group's coordinator, its members, its committed offsets, and the end
 # offsets (to each broker that leads one of the partitions).

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Finds the offsets between which lag is counted: where each assigned partition ends, and where
-# processing begins before anything is done. PartitionMetrics#update (consumer_metrics.rb) computes
+# processing begins before anything is done. PartitionMetrics#update computes
 # the lag itself.
 #
 #   lag_offsets = LagOffsets.new(consumer)
