@@ -11,5 +11,6 @@ module Skep
 end
 
 require "skep/swarm/molds/mold"
+require "skep/swarm/molds/heap_size_hint"
 require "skep/swarm/molds/mold_launcher"
 require "skep/swarm/molds/mold_pool"
