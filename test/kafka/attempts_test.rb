@@ -23,6 +23,18 @@ class KafkaAttemptsTest < Skep::TestCase
     end
   end
 
+  # As of a service that is overloaded: the whole batch never succeeds.
+  test "a batch that fails at another message each time is done in the end" do
+    [{}, { dead_letter_topic: nil }, { on_error: { StandardError => :retry } }].each do |options|
+      random = Random.new(1)
+      outcome = run_handler(100, max_messages: 100, **options) do |batch|
+        batch.each { raise "refused" if random.rand < 0.1 }
+      end
+
+      assert_equal (0...100).to_a, outcome.done.map(&:offset), options
+    end
+  end
+
   test "half of a batch by key doesn't inherit the failures of the whole" do
     calls = 0
     outcome = run_handler(20, ordered_by: :key) { raise "away" if (calls += 1) <= 45 }

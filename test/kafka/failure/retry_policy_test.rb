@@ -72,6 +72,17 @@ module Skep
         assert_equal :retry, decide(offset: nil, count: 9, halved: true).first
       end
 
+      test "tries several messages one by one that fail at another one each time, always" do
+        { nil => 5, 3 => 3, 1 => 2 }.each do |max_attempts, most|
+          options = { max_attempts:, on_error: { StandardError => :retry } }
+          assert_equal :one_by_one, decide_after(Array.new(most) { |n| n % 2 }, **options)
+          assert_equal :retry, decide_after(Array.new(most - 1) { |n| n % 2 }, **options)
+        end
+        assert_equal :retry, decide_after([1] + ([0] * 9), max_attempts: nil)
+        assert_equal :retry, decide_after([1] + ([nil] * 9), max_attempts: nil)
+        assert_equal :retry, decide_after([0, 1] * 9, max_attempts: nil, size: 1)
+      end
+
       test "dead-letters a message after max_attempts if others succeed, or after retry_for" do
         assert_equal :retry, decide(size: 1, count: 2, own: 2).first
         assert_equal :retry, decide(size: 1, count: 3, own: 1).first
@@ -110,6 +121,13 @@ module Skep
 
       def decide(...) = decision(...).to_a.first(2)
 
+      # places: the offsets at which the batch has failed, one after the other.
+      def decide_after(places, **others)
+        history = Failure::FailureCount.new
+        places.each { |offset| history.add(offset, NOW) }
+        decide(offset: places.last, history:, **others).first
+      end
+
       # size: of the messages that are tried together again. count: failures in a row.
       def decision(error: RuntimeError.new, offset: 0, last_offset: 2, topic: "t", spread: 1.0,
                    marked: nil, size: 2, halved: false, unreadable: [], crashes: nil, **others)
@@ -121,8 +139,9 @@ module Skep
 
       def try_again(**others) = Failure::RetryPolicy.try_again(*context(**others), spread: 1)
 
-      def context(count: 1, own: 0, since: NOW, others_wait: false, **options)
-        history = Failure::FailureCount.new(since:, outage_since: since, count:, own_failures: own)
+      def context(count: 1, own: 0, since: NOW, others_wait: false, history: nil, **options)
+        history ||= Failure::FailureCount.new(since:, outage_since: since, count:,
+                                              own_failures: own)
         [history, Failure::RetryPolicy::Evidence.new(others_wait:), source(**options), NOW]
       end
 

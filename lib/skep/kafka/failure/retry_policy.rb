@@ -28,12 +28,19 @@
 # | failed for `retry_for` seconds | dead_letter |
 # | else: it may be an outage | retry |
 #
+# Whatever the row, a batch that has failed `max_attempts` or FAILURES times, and at another message
+# than the time before, is tried one by one instead of `retry`. Suppose an overloaded service
+# refuses one call in twenty: a batch of 500 messages would fail each time.
+#
 # A message that the source has read from its own dead letter topic isn't written there again: it is
 # retried, or held if it is poison.
 module Skep
   module Kafka
     module Failure
       module RetryPolicy
+        FAILURES = 5 # of a batch, in a source without max_attempts
+        private_constant :FAILURES
+
         # action: see above. seconds: the backoff; with awaits_success a success of the partition
         # ends it early. why: :retry_for, that time is over; :dead_letter_topic, the message comes
         # from there.
@@ -56,6 +63,7 @@ module Skep
               action = attempt.crashes ? :hold : :retry
               why = :dead_letter_topic
             end
+            action = :one_by_one if action == :retry && elsewhere?(attempt, history, options)
             Decision.new(action:, why:, **(action == :retry ? backoff.of_retry : {}))
           end
 
@@ -100,6 +108,12 @@ module Skep
 
           def passing?(error)
             DatabasePool.exhausted?(error) || (error.is_a?(OutputFailed) && error.passing?)
+          end
+
+          # Returns true if a batch has failed often, and not where it failed the time before.
+          def elsewhere?(attempt, history, options)
+            attempt.several? && !attempt.offset.nil? && history.number == 1 &&
+              history.count >= [options.max_attempts || FAILURES, 2].max
           end
 
           # Returns what `on_error` says of the error's class, or of the nearest of its ancestors.
