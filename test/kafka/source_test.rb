@@ -254,9 +254,12 @@ class KafkaSourceTest < KafkaCase
   test "logs a failure that repeats, and calls on_error for it, once in ten seconds" do
     broker(orders: 3)
     feed("orders", (0..2).map { |partition| ["k", "bad", partition] })
-    tries = 0
-    events = play({ threads: 3 }) do |_, node|
-      node.stop! if (tries += 1) >= 12
+    tries = Thread::Queue.new
+    seen = {}
+    events = play({ threads: 3 }) do |batch, node|
+      seen[batch.partition] = true
+      tries << true
+      node.stop! if tries.size >= 12 && seen.size == 3
       raise IOError, "away"
     end
     failed = named(events, "handler_failed")

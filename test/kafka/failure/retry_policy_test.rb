@@ -72,15 +72,23 @@ module Skep
         assert_equal :retry, decide(offset: nil, count: 9, halved: true).first
       end
 
-      test "tries several messages one by one that fail at another one each time, always" do
-        { nil => 5, 3 => 3, 1 => 2 }.each do |max_attempts, most|
+      test "tries several messages one by one instead of repeating the first ones for ever" do
+        { nil => 5, 3 => 3, 1 => 1 }.each do |max_attempts, most|
           options = { max_attempts:, on_error: { StandardError => :retry } }
-          assert_equal :one_by_one, decide_after(Array.new(most) { |n| n % 2 }, **options)
-          assert_equal :retry, decide_after(Array.new(most - 1) { |n| n % 2 }, **options)
+          [[1, 2], [2], [nil]].each do |places|
+            failures = places.cycle.first(most)
+            assert_equal :one_by_one, decide_after(failures, **options)
+            assert_equal :retry, decide_after(failures.drop(1), **options) if most > 1
+            assert_equal :retry, decide_after(failures, **options, size: 1)
+            assert_equal :retry, decide_after(failures, **options, halved: true)
+          end
+          assert_equal :retry, decide_after([0] * 9, **options)
         end
-        assert_equal :retry, decide_after([1] + ([0] * 9), max_attempts: nil)
-        assert_equal :retry, decide_after([1] + ([nil] * 9), max_attempts: nil)
-        assert_equal :retry, decide_after([0, 1] * 9, max_attempts: nil, size: 1)
+      end
+
+      test "repeats a batch as a whole while the cluster is unreachable" do
+        error = DeliveryFailed.new(topic: "out", cause: "no answer")
+        assert_equal :retry, decide_after([nil] * 9, error:)
       end
 
       test "dead-letters a message after max_attempts if others succeed, or after retry_for" do

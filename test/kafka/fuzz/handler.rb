@@ -109,6 +109,7 @@ module HandlerFuzz
       @visiting = fate
       @model.visit(self, fate)
       produce(message) unless mode == :looked_before
+      fail_at(fate, :Repeated) if @run.noise?
       name, what = @run.next_step(fate, :script)
       act(fate, name, what, message) unless @program.database? && name == :seek
     ensure

@@ -42,17 +42,19 @@ module HandlerFuzz
     private_constant :MODES, :KINDS
 
     # faults: [step, name, partition …], what happens to the node at that step. failures: of the
-    # output and of dead letters, in turn.
-    attr_reader :seed, :options, :items, :faults, :failures
+    # output and of dead letters, in turn. noise: one visit in so many raises; nil: none.
+    attr_reader :seed, :options, :items, :faults, :failures, :noise
 
     def self.random(seed)
       random = Random.new(seed)
       writer = Writer.new(random)
-      new(seed, writer.options, writer.items, faults: writer.faults, failures: writer.failures)
+      new(seed, writer.options, writer.items, faults: writer.faults, failures: writer.failures,
+                                              noise: writer.noise)
     end
 
-    def initialize(seed, options, items, faults:, failures:)
+    def initialize(seed, options, items, faults:, failures:, noise:)
       @seed, @options, @items, @faults, @failures = seed, options, items, faults, failures
+      @noise = noise
     end
 
     def dead_letters? = !options[:max_attempts].nil?
@@ -74,7 +76,7 @@ module HandlerFuzz
 
     def to_s
       more = { faults:, failures: }.reject { |_, value| value.empty? }
-      ["#{options} #{more}", *items.map { |item| "  #{item}" }].join("\n")
+      ["#{options} #{more}#{" noise: #{noise}" if noise}", *items.map { |item| "  #{item}" }].join("\n")
     end
 
     # Smaller programs, the smallest first.
@@ -85,8 +87,9 @@ module HandlerFuzz
 
     private
 
-    def with(items = @items, options: @options, faults: @faults, failures: @failures)
-      Program.new(seed, options, items, faults:, failures:)
+    def with(items = @items, options: @options, faults: @faults, failures: @failures,
+             noise: @noise)
+      Program.new(seed, options, items, faults:, failures:, noise:)
     end
 
     def without_items
@@ -100,7 +103,8 @@ module HandlerFuzz
       failures = @failures.filter_map do |name, list|
         with(failures: { **@failures, name => list[1..] }) if list.any?
       end
-      faults.map { |fault| with(faults: faults - [fault]) } + failures
+      quiet = noise ? [with(noise: nil)] : []
+      quiet + faults.map { |fault| with(faults: faults - [fault]) } + failures
     end
 
     def with_plain_options
@@ -157,6 +161,8 @@ module HandlerFuzz
       def failures
         { output: failures_of(0.3), dead_letter: failures_of(0.1) }
       end
+
+      def noise = (@random.rand(2..4) if @random.rand < 0.1)
 
       def items
         count = @random.rand(1..10)

@@ -37,7 +37,7 @@ module HandlerFuzz
 
     def initialize(program, clock)
       @program, @clock = program, clock
-      @random = Random.new(program.seed)
+      @random, @noise = Array.new(2) { Random.new(program.seed) }
       @model = Model.new(program)
       @cluster = Cluster.new(program, @model)
       @table = Table.new(@cluster)
@@ -64,6 +64,9 @@ module HandlerFuzz
     def next_step(fate, field)
       fate.item[field].to_a[(@done[field][fate] += 1) - 1]
     end
+
+    # Does this visit raise, whatever the script says?
+    def noise? = @program.noise ? @noise.rand(@program.noise).zero? : false
 
     def switch = Fiber.yield
 

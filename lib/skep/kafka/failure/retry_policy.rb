@@ -28,9 +28,10 @@
 # | failed for `retry_for` seconds | dead_letter |
 # | else: it may be an outage | retry |
 #
-# Whatever the row, a batch that has failed `max_attempts` or FAILURES times, and at another message
-# than the time before, is tried one by one instead of `retry`. Suppose an overloaded service
-# refuses one call in twenty: a batch of 500 messages would fail each time.
+# Whatever the row, a batch that has failed `max_attempts` or FAILURES times is tried one by one
+# instead of `retry`, because each retry repeats the messages before the one that fails. Suppose an
+# overloaded service refuses one call in twenty: a batch of 500 messages would fail each time. If it
+# fails at its first message, or only the cluster is unreachable, a retry repeats nothing for that.
 #
 # A message that the source has read from its own dead letter topic isn't written there again: it is
 # retried, or held if it is poison.
@@ -63,7 +64,7 @@ module Skep
               action = attempt.crashes ? :hold : :retry
               why = :dead_letter_topic
             end
-            action = :one_by_one if action == :retry && elsewhere?(attempt, history, options)
+            action = :one_by_one if action == :retry && split?(attempt, history, options)
             Decision.new(action:, why:, **(action == :retry ? backoff.of_retry : {}))
           end
 
@@ -107,13 +108,15 @@ module Skep
           end
 
           def passing?(error)
-            DatabasePool.exhausted?(error) || (error.is_a?(OutputFailed) && error.passing?)
+            DatabasePool.exhausted?(error) || output_failed?(error)
           end
 
-          # Returns true if a batch has failed often, and not where it failed the time before.
-          def elsewhere?(attempt, history, options)
-            attempt.several? && !attempt.offset.nil? && history.number == 1 &&
-              history.count >= [options.max_attempts || FAILURES, 2].max
+          def output_failed?(error) = error.is_a?(OutputFailed) && error.passing?
+
+          # Returns true if a batch has failed often, and its messages may do better alone.
+          def split?(attempt, history, options)
+            attempt.several? && !attempt.halved && !attempt.failed_first? &&
+              !output_failed?(attempt.error) && history.count >= (options.max_attempts || FAILURES)
           end
 
           # Returns what `on_error` says of the error's class, or of the nearest of its ancestors.
