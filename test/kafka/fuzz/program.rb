@@ -42,7 +42,8 @@ module HandlerFuzz
     private_constant :MODES, :KINDS
 
     # faults: [step, name, partition …], what happens to the node at that step. failures: of the
-    # output and of dead letters, in turn. noise: one visit in so many raises; nil: none.
+    # output and of dead letters, in turn. noise: so many visits from one that raises, whatever its
+    # script says, to the next one, or one more; nil: none raises.
     attr_reader :seed, :options, :items, :faults, :failures, :noise
 
     def self.random(seed)
@@ -75,8 +76,8 @@ module HandlerFuzz
     end
 
     def to_s
-      more = { faults:, failures: }.reject { |_, value| value.empty? }
-      ["#{options} #{more}#{" noise: #{noise}" if noise}", *items.map { |item| "  #{item}" }].join("\n")
+      more = { faults:, failures:, noise: [*noise] }.reject { |_, value| value.empty? }
+      ["#{options} #{more}", *items.map { |item| "  #{item}" }].join("\n")
     end
 
     # Smaller programs, the smallest first.
