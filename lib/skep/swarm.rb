@@ -180,9 +180,13 @@ module Skep
       # Returns the number of worker threads of a node that does this work.
       def threads = @source ? @source.threads : 1
 
+      # Returns the size of IPC::ProgressPages for a node that does this work; nil: it has none.
+      def progress_cells = @source.respond_to?(:__progress_cells) ? @source.__progress_cells : nil
+
       # Returns what the supervisor needs to know of this work, as plain data without secrets.
       def to_plain
-        { "nodes" => nodes, "threads" => threads, "errors" => errors, "warnings" => warnings,
+        { "nodes" => nodes, "threads" => threads, "progress" => progress_cells,
+          "errors" => errors, "warnings" => warnings,
           "facts" => @source ? @source.facts : { "kind" => "block" } }
       end
 

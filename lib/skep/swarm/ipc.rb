@@ -5,6 +5,7 @@
 # Channel carries frames and descriptors; Connection serves one from an event loop. Messages is the
 # table of all messages, PlainData what may be in them, Arguments checks what users pass. Scoreboard
 # is the page in shared memory. CrashSuspects counts what was in flight when nodes crashed.
+# ProgressPages are those on which work notes how far it is.
 module Skep
   class Swarm
     module IPC
@@ -21,3 +22,4 @@ require "skep/swarm/ipc/messages"
 require "skep/swarm/ipc/exit_status"
 require "skep/swarm/ipc/scoreboard"
 require "skep/swarm/ipc/crash_suspects"
+require "skep/swarm/ipc/progress_pages"

@@ -21,13 +21,14 @@ module Skep
       # report: sends a message to the supervisor. page_index: of the node's cells on the page.
       # placed: false while another process holds the slot. warm_after: items that one thread must
       # process before the node may become a mold. suspects: CrashSuspects as plain data. on_error:
-      # blocks of Swarm#on_error.
+      # blocks of Swarm#on_error. pages: IOs of IPC::ProgressPages.
       def initialize(id:, swarm:, mold:, page:, layout:, report:, beat_every: 10.0, page_index: id,
                      placed: true, warm_after: nil, suspects: nil, stop_timeout: nil, on_error: [],
-                     boot_timeout: nil)
+                     boot_timeout: nil, pages: [])
         @id, @page_index, @swarm, @mold, @placed = id, page_index, swarm, mold, placed
         @warm_after, @stop_timeout, @suspects = warm_after, stop_timeout, suspects
         @report, @on_error = report, on_error
+        take_pages(pages)
         @boot_deadline = boot_timeout && (OS.now + boot_timeout)
         @complain_every = beat_every * Health::LivenessPolicy::BEATS * Health::UnhealthyReports::SPACING
         @threads = layout.threads
@@ -222,7 +223,8 @@ module Skep
         busy(for: seconds + 1) { @all_finished.pop(timeout: seconds) }
       end
 
-      def __place
+      def __place(pages = [])
+        take_pages(pages)
         @placed = true
         @waiter.wake if @place_wanted
       end
@@ -237,7 +239,15 @@ module Skep
       def __all_stop? = @all_stop ? true : false # the whole swarm stops
       def __others_to_await? = @others_stop ? true : false # until all of them have finished
       def __all_finished = (@others_stop = false) || @all_finished&.push(true)
-      def leave = @waiter.close # the work has ended
+
+      # The work has ended.
+      def leave
+        @waiter.close
+        @progress_pages&.close
+      end
+
+      # The pages on which the work notes how far it is; nil: it has none, or not yet.
+      def __progress_pages = @progress_pages
       def __ready? = @ready ? true : false
 
       # Returns the seconds until boot_timeout, when a process that isn't ready is killed; nil once
@@ -249,8 +259,9 @@ module Skep
       def __lend(producer) = @producer = producer
 
       # A spare takes this slot. No other process holds it: spares only replace dead nodes.
-      def __assign(id)
+      def __assign(id, pages = [])
         @id = id
+        take_pages(pages)
         @placed = true
       end
 
@@ -293,6 +304,10 @@ module Skep
       def __wait_for(ios, timeout, heartbeat) = @waiter.wait_for(ios, timeout, heartbeat)
 
       private
+
+      def take_pages(ios)
+        @progress_pages ||= IPC::ProgressPages.open(ios)
+      end
 
       def ready_heartbeat
         ready! if @ready_implied

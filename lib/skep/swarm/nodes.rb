@@ -12,6 +12,7 @@ module Skep
 end
 
 require "skep/swarm/nodes/restart_history"
+require "skep/swarm/nodes/slot_pages"
 require "skep/swarm/nodes/slot"
 require "skep/swarm/nodes/helper_slot"
 require "skep/swarm/nodes/spare_slot"

@@ -23,28 +23,28 @@ class ForkServerTest < Skep::TestCase
       rescue Errno::ETOOMANYREFS
         puts "full"
       end
-      order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [], 0)
-      p preforked.take(order, null)
+      order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [null], 0)
+      p preforked.take(order)
     RUBY
 
     assert_equal "full\nnil\n", out
   end
 
   test "a preforked child that doesn't say that it waits isn't assigned, and is killed" do
-    order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [], 0)
+    order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [@null], 0)
     preforked { |socket| socket.wait_readable }
-    assert_nil @preforked.take(order, @null)
+    assert_nil @preforked.take(order)
     turn_until { @stuck.any? && @loop.inspect.include?(" ios=0 ") } # and it is reaped
     assert_equal [@pid], @stuck
   end
 
   test "a preforked child whose fork hooks take seconds is assigned, not killed" do
-    order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [], 0)
+    order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [@null], 0)
     preforked do |socket|
       IO.select(nil, nil, nil, 3)
       [socket.write("waiting"), socket.wait_readable, socket.close, sleep]
     end
-    turn_until { @stuck.any? || (@node = @preforked.take(order, @null)) }
+    turn_until { @stuck.any? || (@node = @preforked.take(order)) }
     assert_empty @stuck
     @node.signal(:KILL)
     turn_until { @loop.inspect.include?(" ios=0 ") } # its end of the order's channel is closed
@@ -53,9 +53,9 @@ class ForkServerTest < Skep::TestCase
   end
 
   test "a preforked child that is stopped when it is assigned is killed" do
-    order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [], 0)
+    order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [@null], 0)
     preforked { |socket| [socket.write("waiting"), socket.wait_readable, socket.wait_readable] }
-    turn_until { (@node = @preforked.take(order, @null)) }
+    turn_until { (@node = @preforked.take(order)) }
     Process.kill(:STOP, @pid)
     turn_until { @node.to_io.wait_readable(0) }
     assert_equal [@pid], @stuck
@@ -64,23 +64,23 @@ class ForkServerTest < Skep::TestCase
   end
 
   test "a preforked child that has just ended isn't assigned, and another is forked" do
-    order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [], 0)
+    order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [@null], 0)
     preforked { |socket| socket.write("waiting") }
     gone = @pid
     deadline = Skep::OS.now + Patience.of(20)
     until [nil, "Z"].include?(Skep::OS::ProcessState::Stat.of("/proc/#{gone}/stat")&.state)
       flunk "it is still there" if Skep::OS.now > deadline
     end
-    assert_nil @preforked.take(order, @null)
+    assert_nil @preforked.take(order)
     @preforked.soon
     turn_until { @pid != gone }
     turn_until { @loop.inspect.include?(" ios=0 ") }
   end
 
   test "a preforked child that answers is left alone" do
-    order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [], 0)
+    order = Skep::Swarm::IPC::Channel::Message.new("fork", {}, [@null], 0)
     preforked { |socket| [socket.write("waiting"), socket.wait_readable, socket.close, sleep] }
-    turn_until { (@node = @preforked.take(order, @null)) }
+    turn_until { (@node = @preforked.take(order)) }
     turn_until { Skep::OS.now > (@until ||= Skep::OS.now + 2.5) }
     assert_equal [[], true], [@stuck, @node.alive?]
     @node.signal(:KILL)

@@ -31,7 +31,7 @@ class StandbyWaitTest < Skep::TestCase
     waiting = Thread.new { @standby.wait }
     assert_equal ["spare", {}], @reported.pop
     @standby.receive(Message.new("suspects", { "added" => [] }))
-    @standby.receive(Message.new("step_in", { "node" => 3, "task" => 1 }))
+    @standby.receive(Message.new("step_in", { "node" => 3, "task" => 1 }, []))
     assert_equal 1, waiting.value
     assert_equal ["stepped_in", {}], @reported.pop
     assert_equal 3, @node.id
@@ -42,7 +42,7 @@ class StandbyWaitTest < Skep::TestCase
   test "holds back ready! of on_boot until the spare has a slot" do
     assert @standby.hold_back?("ready")
     refute @standby.hold_back?("event")
-    @standby.receive(Message.new("step_in", { "node" => 3, "task" => 1 }))
+    @standby.receive(Message.new("step_in", { "node" => 3, "task" => 1 }, []))
     @standby.wait
     assert_equal %w[spare stepped_in ready], Array.new(3) { @reported.pop.first }
     refute @standby.hold_back?("ready")
@@ -53,7 +53,7 @@ class StandbyWaitTest < Skep::TestCase
     assert_equal ["spare", {}], @reported.pop
     @node.__stop
     assert_nil waiting.value
-    @standby.receive(Message.new("step_in", { "node" => 3, "task" => 1 }))
+    @standby.receive(Message.new("step_in", { "node" => 3, "task" => 1 }, []))
     assert_nil @node.id
   end
 end

@@ -99,9 +99,11 @@ module Skep
 
         # suspects: what it is to be careful of.
         def fork(node, socket, suspects: [])
+          placed = node == node.slot.node
+          pages = placed ? node.slot.hand_over(node) : []
           @channel.post("fork", { "page_index" => node.page_index, **node.slot.birth,
-                                  "mold" => number, "placed" => node == node.slot.node,
-                                  "suspects" => suspects }, give: [socket])
+                                  "mold" => number, "placed" => placed,
+                                  "suspects" => suspects }, give: [socket, *pages])
         end
 
         # A process that it has forked is to end.

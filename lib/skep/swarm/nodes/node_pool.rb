@@ -53,7 +53,7 @@ module Skep
           @events = events
           @page = page
           @layout = layout
-          @slots = config.placement.each_with_index.map { |task, id| Slot.new(id, task) }
+          @slots = config.placement.each_with_index.map { |task, id| slot(id, task) }
           @spare_slots = Array.new(config.spares) { |number| SpareSlot.new(number) }
           @helper = HelperSlot.new(config.events) if config.helper?
           @waiting = {}.compare_by_identity # slots that wait for the budget
@@ -141,7 +141,7 @@ module Skep
         def add(task, count)
           taken = [*slots, *node_table.nodes].map(&:id)
           free = (0..).lazy.reject { |id| taken.include?(id) }
-          added = free.first(count).map { |id| Slot.new(id, task) }
+          added = free.first(count).map { |id| slot(id, task) }
           @slots.concat(added).sort_by!(&:id)
           added.each do |slot|
             slot.renew(generation, nil)
@@ -328,6 +328,8 @@ module Skep
 
         private
 
+        def slot(id, task) = Slot.new(id, task, progress_cells: @config.tasks.dig(task, "progress"))
+
         def build
           @node_table = NodeTable.new(@layout.nodes, quarantine: @config.orphan_timeout + 1)
           @scoreboard = IPC::Scoreboard::Reader.new(@page, @layout)
@@ -423,7 +425,8 @@ module Skep
         # before it works.
         def step_in(spare, slot)
           crash_attribution.inform(spare)
-          spare.channel.post("step_in", { "node" => slot.id, "task" => slot.task })
+          spare.channel.post("step_in", { "node" => slot.id, "task" => slot.task },
+                             give: slot.hand_over(spare))
           spare_slot = spare.slot
           left = spare_slot.vacate(spare)
           spare.assign(slot, OS.now)

@@ -227,7 +227,7 @@ module Skep
         def give_up_pidfd = @pidfd.tap { @pidfd = nil }
 
         # The slot is its alone from here on (Node#wait_for_predecessor).
-        def place = @channel.post("place")
+        def place = @channel.post("place", give: slot.hand_over(self))
 
         # Called with the node when it is killed: it is to end soon.
         def when_killed(&block) = @when_killed = block

@@ -39,13 +39,15 @@ module Skep
         attr_accessor :last_hang # what was found out about its last hung node
         attr_writer :looping
 
-        def initialize(id, task)
+        # progress_cells: see SlotPages.
+        def initialize(id, task, progress_cells: nil)
           @id = id
           @task = task
           @generation = 0
           @deaths = RestartHistory.new
           @begun = 0
           @restarts_by = Hash.new(0)
+          @progress = SlotPages.new(progress_cells)
         end
 
         def label = id
@@ -159,8 +161,14 @@ module Skep
           @failed_generation = generation
         end
 
+        # A process works in it from here on. Returns the IOs of its pages (IPC::ProgressPages),
+        # which are to be given away.
+        def hand_over(process) = @progress.take_over(process)
+
         # A process has ended; exit is nil if it lives on as something else.
         def leave(process, exit, now, within:)
+          @progress.leave(process)
+          @progress.close if retired?
           began = process.ready_at || process.ended_by_quiet?
           @failed_generation = process.generation unless began
           return successor_left(process, exit) if process == successor

@@ -96,21 +96,22 @@ module Skep
         end
 
         def fork_node(frame)
-          socket = frame.ios.first or raise Errno::EMFILE, "for a node's channel"
-          follow(frame["page_index"], @preforked_child.take(frame, socket) || forked(frame, socket))
+          raise Errno::EMFILE, "for a node's channel" if frame.ios.empty?
+
+          follow(frame["page_index"], @preforked_child.take(frame) || forked(frame))
         rescue SystemCallError => e # EAGAIN, ENOMEM, EMFILE: NodePool#fork_failed
           @link.post("fork_failed", { "page_index" => frame["page_index"], "error" => e.message })
         ensure
-          socket&.close
+          frame.ios.each(&:close)
           @preforked_child.soon
         end
 
         def report_stuck(pid) = @link.post("preforked_stuck", { "pid" => pid })
 
-        def forked(frame, socket)
+        def forked(frame)
           OS::ProcessTree::ForkProbe.check
-          pid = fork { |control| live(frame, socket, control) }
-          socket.close # so that there is a descriptor for the pidfd
+          pid = fork { |control| live(frame, control) }
+          frame.ios.each(&:close) # so that there is a descriptor for the pidfd
           OS::Pidfd.open(pid).tap(&:to_io) # the fallback needs one more
         rescue SystemCallError
           Process.detach(pid) if pid # its channel ends, and so does it
@@ -178,10 +179,11 @@ module Skep
         end
 
         # Returns the exit status of a node.
-        def live(frame, socket, control)
+        def live(frame, control)
+          socket, *pages = frame.ios
           channel = IPC::Channel.new(socket)
           node = Processes::NodeMain.new(@swarm, frame.facts, channel:, config: @config, control:,
-                                                           **@shared)
+                                                           pages:, **@shared)
           status = node.run
           status == :become_mold ? become_mold(node, channel, control) : status
         end
@@ -207,7 +209,7 @@ module Skep
           order = IPC::Channel.new(socket)
           frame = PreforkedChild.wait_for_assignment(order, control.signals)
           order.close
-          live(frame, frame.ios.first, control)
+          live(frame, control)
         end
       end
     end

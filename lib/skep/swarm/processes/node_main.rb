@@ -27,8 +27,8 @@ module Skep
         private_constant :LAST_WORDS_SECONDS, :DROPPABLE
 
         # birth: the fields of the message `fork`. No "task" is the helper, or a "spare". control: a
-        # ControlThread that serves no node yet.
-        def initialize(swarm, birth, channel:, page:, layout:, config:, control:)
+        # ControlThread that serves no node yet. pages: see IPC::ProgressPages.
+        def initialize(swarm, birth, channel:, page:, layout:, config:, control:, pages: [])
           @swarm, @birth, @channel, @config = swarm, birth, channel, config
           @page, @layout = page, layout
           @control = control
@@ -39,7 +39,7 @@ module Skep
                              mold: birth["mold"], page:, layout:, report: method(:report),
                              beat_every: config.liveness_timeout / Health::LivenessPolicy::BEATS,
                              placed: birth["placed"], warm_after: config.refork_after,
-                             suspects: birth["suspects"], stop_timeout: config.stop_timeout,
+                             suspects: birth["suspects"], pages:, stop_timeout: config.stop_timeout,
                              boot_timeout: config.boot_timeout,
                            on_error: swarm.__hooks(:on_error))
           @helper_main = helper_main if helper?

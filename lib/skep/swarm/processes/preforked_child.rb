@@ -6,7 +6,7 @@
 #   # The block forks it. stuck: called with the pid of one that is about to be killed.
 #   preforked_child = PreforkedChild.new(loop, stuck: ->(pid) { … }) { |order| … }
 #   preforked_child.soon                  # forks one as soon as the mold is idle
-#   preforked_child.take(frame, socket)   # => the pidfd of the node that it is from now on
+#   preforked_child.take(frame)    # => the pidfd of the node that it is from now on
 #   preforked_child.discard               # ends it
 #   preforked_child.close_in_child                # in a fork of the mold
 #
@@ -51,11 +51,13 @@ module Skep
           @timer = @pidfd ? nil : @loop.after(IDLE_SECONDS) { make }
         end
 
-        # Returns nil if there is none, or if it can't be given its node's socket.
-        def take(frame, socket)
+        # Returns nil if there is none, or if it can't be given its node's socket and pages.
+        def take(frame)
           return unless @pidfd && waiting?
+
           # It has just ended; or the kernel takes no descriptor just now.
-          return discard if !@order.post(frame.type, frame.facts, lend: [socket]) || @order.pending?
+          sent = @order.post(frame.type, frame.facts, lend: frame.ios)
+          return discard if !sent || @order.pending?
 
           @watch.cancel
           confirm(@order, @pidfd)

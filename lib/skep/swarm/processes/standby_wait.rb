@@ -19,7 +19,7 @@ module Skep
 
         # Called by the control thread.
         def receive(frame)
-          @orders.push([frame["node"], frame["task"]]) if frame.type == "step_in"
+          @orders.push([frame["node"], frame["task"], frame.ios]) if frame.type == "step_in"
         end
 
         # `ready!` in on_boot is reported once the spare has a slot.
@@ -34,16 +34,16 @@ module Skep
           @report.call("spare", {})
           until @node.stopping?
             @node.beat
-            id, task = @orders.pop(timeout: @node.beat_every)
-            return step_in(id, task) if id
+            id, task, ios = @orders.pop(timeout: @node.beat_every)
+            return step_in(id, task, ios) if id
           end
         end
 
         private
 
-        def step_in(id, task)
+        def step_in(id, task, ios)
           ENV["SKEP_NODE_ID"] = id.to_s
-          @node.__assign(id)
+          @node.__assign(id, ios)
           @given = true
           @report.call("stepped_in", {})
           @report.call("ready", {}) if @ready_early
