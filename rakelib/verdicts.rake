@@ -1,0 +1,7 @@
+# frozen_string_literal: true
+
+desc "Plant so many faults (30 of all kinds) in swarms, and see whose they are said to be"
+task(:verdicts, %i[kind count seed] => :compile) do |_, given|
+  what = [given.fetch(:kind, "all"), given.fetch(:count, 30), given.fetch(:seed, 1)]
+  sh RbConfig.ruby, "-Ilib", "-Itest", "test/kafka/verdicts/command.rb", *what.map(&:to_s)
+end
