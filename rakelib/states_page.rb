@@ -31,6 +31,7 @@ module StatesPage
       | memory limit, memory budget, lifetime | a reason of the process to be replaced |
       | a scale-down, finished work, a stop | the slot wants no process |
       | a spare | a process that `launch` may take |
+      | a fork that the system refuses | the budget has no room until its backoff is over (`ForkBackoff`) |
       | `boot_concurrency`, one replacement at a time | the budget (`Budget`) |
     HEAD
       ## State machines

@@ -7,9 +7,10 @@ require_relative "scenario"
 
 class Scenario
   # Allows one more descriptor after each attempt; returns how many nodes became ready.
-  def raise_limit(swarm, pid, range)
+  def raise_limit(swarm, pid)
+    used = Dir.children("/proc/#{pid}/fd").map(&:to_i)
     ready = 0
-    range.each do |most|
+    [*0..used.max + 5].difference(used).each do |most|
       limit(pid, "nofile", most)
       seen = swarm.events.size
       swarm.follow("an attempt with #{most}") do
@@ -34,7 +35,6 @@ Scenario.play do
   # Kills two of three nodes while the process has no descriptor left.
   starve = lambda do |pid|
     alive = swarm.status("idle")["nodes"].map { |node| node["pid"] }
-    open = Dir.children("/proc/#{pid}/fd").map(&:to_i).max
     usual = limit(pid, "nofile", 3)
     alive.first(2).each { |node| swarm.kill(node) }
     swarm.await(GONE, times: 2)
@@ -44,7 +44,7 @@ Scenario.play do
     end
     control = File.join(swarm.directory, "idle.sock")
     answer = Thread.new { Skep::Control::Client.new(control).call("status") }
-    ready = raise_limit(swarm, pid, 4..open + 5)
+    ready = raise_limit(swarm, pid)
     must("replace both nodes once there are enough, not #{ready}") { ready == 2 }
     limit(pid, "nofile", usual)
     must("answer a client that connected meanwhile") do

@@ -31,7 +31,7 @@ end
 
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "idle", nodes: 3, max_restarts: 1_000_000, boot_timeout: 3 do |swarm|
+    Skep.swarm "idle", nodes: 3, max_restarts: 1_000_000, boot_timeout: #{Patience.of(3)} do |swarm|
       swarm.on_boot { "x" * (64 << 20) }
       swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end

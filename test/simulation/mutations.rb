@@ -95,8 +95,12 @@ module Simulation
         [patch("nodes/node_process", "[@boot_timer, @end_watch, *@watches]",
                "[@boot_timer, @end_watch]")],
       "a fork that was refused isn't tried again" =>
-        [patch("nodes/node_pool", "slot.not_before = OS.now + FORK_RETRY unless slot.live?",
-               "slot.not_before = Float::INFINITY unless slot.live?")],
+        [patch("nodes/fork_backoff", "@until = now + seconds", "@until = now + 1e9")],
+      "a fork that was refused counts as a death at boot" =>
+        [patch("nodes/slot", "|| process.ended_by_quiet? || process.fork_refused?",
+               "|| process.ended_by_quiet?")],
+      "a successor that can't be forked counts as one that works" =>
+        [patch("nodes/slot", "node.equal?(@to_replace)", "false")],
       "a node continues beside its successor" =>
         [patch("nodes/slot_policy", "in_use:      { booting: :wait, ready: :stop,",
                "in_use:      { booting: :wait, ready: :wait,")],
@@ -169,7 +173,7 @@ module Simulation
       "one slot too many is replaced for a reason of its own" =>
         [patch("nodes/budget", "[@slots.call.size / SHARE, 1].max", "2")],
       "a successor needs no room to boot" =>
-        [patch("nodes/slot_policy", "allowed = budget.boot?(slot) && (situation",
+        [patch("nodes/slot_policy", "allowed = budget.boot?(slot, now) && (situation",
                "allowed = budget.open? && budget.mold_for(slot)&.ready? && (situation")],
 
       # Generations.

@@ -47,8 +47,7 @@ module Simulation
       when "node_replacing" then replacing(id, facts)
       when "node_ready" then ready(id, facts)
       when "replacement_failed", "node_replaced" then drop_death(id)
-      when "fork_failed" then @unforked << [@kernel.now, id]
-      when "mold_died" then 2.times { @unforked << [@kernel.now, nil] } # a slot's two at most
+      when "mold_died" then 2.times { @unforked << @kernel.now } # a slot's two at most
       when "node_waiting", "crash_loop" then check_count(id, facts[:deaths])
       end
     end
@@ -120,7 +119,7 @@ module Simulation
 
       since = @kernel.now - options["restart_window"] - LATE
       dead = @kernel.processes.each_value.count { |process| dead_of?(process, id, since) }
-      dead += @unforked.count { |time, node| (node.nil? || node == id) && time > since }
+      dead += @unforked.count { |time| time > since }
       @kernel.violate("#{count} deaths of node #{id} count, #{dead} died") if count > dead
     end
 

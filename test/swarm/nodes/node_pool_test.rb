@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "skep/swarm"
 
 # Uses a real event loop and page. The test acts as the mold, and the nodes' processes are idle.
@@ -98,22 +99,57 @@ class NodePoolTest < Skep::TestCase
     assert_nil node.pidfd.wait(timeout: 0.1)
   end
 
-  test "retries a fork that failed with EAGAIN" do
+  test "forks are tried again after a backoff, one at a time until one succeeds" do
     start
-    @pool.fork_failed(@mold.forked.first.page_index, "EAGAIN")
+    refuse_forks
     assert_equal [:fork_failed], @events
-    @loop.turn(5) until @mold.forked.size == 3
-    assert_equal [0, 1, 0], @mold.forked.map(&:id)
+    retry_fork
+    assert_equal 3, @mold.forked.size
+    refuse_forks
+    assert_equal %i[fork_failed fork_failed], @events
+    retry_fork
+    fork_and_ready(@mold.forked.last, ready: false)
+    assert_equal [5, [0, 1]], [@mold.forked.size, @mold.forked.last(2).map(&:id).sort]
   end
 
-  test "a successor that can't be forked fails the replacement, and the node stays" do
+  test "forks that the system refuses are no deaths, however many there are" do
+    build_pool(max_restarts: 1, on_crash_loop: "stop")
+    start
+    4.times do
+      refuse_forks
+      retry_fork
+    end
+    Swarm::IPC::Channel.stub(:pair, ->(**) { raise Errno::EMFILE }) do
+      refuse_forks
+      retry_fork
+    end
+    assert_equal [[[], []], [:fork_failed]],
+                 [@pool.slots.map { |slot| slot.deaths.times }, @events.uniq]
+    retry_fork
+    fork_and_ready(@mold.forked.last)
+    assert_includes @events, :node_ready
+  end
+
+  test "a successor that can't be forked is tried again, and the node stays" do
     node, = ready_nodes
     @pool.replace(node, "memory_limit")
     @pool.fork_failed(@mold.forked.last.page_index, "EAGAIN")
     slot = @pool.slots.first
-    assert_equal [%i[node_replacing fork_failed replacement_failed], "EAGAIN", [node]],
-                 [@events.last(3), slot.failure, slot.nodes]
-    assert_nil slot.reason_to_replace
+    assert_equal [%i[node_replacing fork_failed], "EAGAIN", [node]],
+                 [@events.last(2), slot.failure, slot.nodes]
+    retry_fork
+    fork_and_ready(@mold.forked.last)
+    crash(node)
+    assert_equal [1, :node_replaced], [@events.count(:node_replacing), @events.last]
+  end
+
+  test "a replacement that waits for a fork ends with its reason" do
+    node, = ready_nodes
+    @pool.replace(node, "memory_limit")
+    @pool.fork_failed(@mold.forked.last.page_index, "EAGAIN")
+    node.replace_for = nil
+    retry_fork
+    assert_equal [:replacement_failed, [node]], [@events.last, @pool.slots.first.nodes]
   end
 
   test "a node that is to be replaced stops once its successor is ready, and is followed by it" do
@@ -287,6 +323,18 @@ class NodePoolTest < Skep::TestCase
     build_pool(**options) if options.any?
     start
     @mold.forked.dup.each { |node| fork_and_ready(node) }
+  end
+
+  # Those that were asked for.
+  def refuse_forks
+    @mold.forked.each { |node| @pool.fork_failed(node.page_index, "EAGAIN") if node.live? }
+  end
+
+  # Waits until the backoff after a refusal is over.
+  def retry_fork
+    over = @pool.budget.backoff.until
+    @loop.turn(5) until Skep::OS.now >= over
+    @loop.turn(0)
   end
 
   def fork_and_ready(node, ready: true)

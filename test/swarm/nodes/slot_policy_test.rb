@@ -18,8 +18,8 @@ class SlotPolicyTest < Skep::TestCase
     def nodes = [node, successor].compact
   end
   Budget = Struct.new(:launch, :boot, :surge) do
-    def launch?(_slot) = launch
-    def boot?(_slot) = boot
+    def launch?(_slot, _now) = launch
+    def boot?(_slot, _now) = boot
     def surge?(_slot) = surge
   end
   NOW = 100.0

@@ -66,14 +66,34 @@ class SlotTest < Skep::TestCase
     assert_nil @slot.reason_to_replace
   end
 
-  test "remembers the generation of a process that never worked, or wasn't launched" do
+  test "remembers the generation of a process that never worked" do
     leave(ready(launch))
     assert_nil @slot.failed_generation
     leave(launch)
     assert_equal 0, @slot.failed_generation
-    @slot.renew(2, "restart")
-    @slot.launch_failed("no descriptor", @slot.generation)
-    assert_equal [2, "no descriptor"], [@slot.failed_generation, @slot.failure]
+  end
+
+  test "a process that the system has refused is neither a failed start nor a death" do
+    leave(launch.tap(&:fork_refused!), Exit.new)
+    @slot.fork_refused("no descriptor")
+    assert_equal [nil, "no descriptor", []],
+                 [@slot.failed_generation, @slot.failure, @slot.deaths.times]
+  end
+
+  test "a successor that the system has refused is due as long as the old process is there" do
+    node = ready(launch)
+    @slot.renew(1, "restart")
+    @slot.begin_replacement
+    assert_equal [true, false], [@slot.successor_due?, @slot.replaced?]
+    successor = launch
+    refute_predicate @slot, :successor_due?
+    leave(successor.tap(&:fork_refused!), Exit.new)
+    assert_predicate @slot, :successor_due?
+    leave(node)
+    refute_predicate @slot, :successor_due?
+    @slot.end_replacement
+    ready(launch)
+    refute_predicate @slot, :successor_due?
   end
 
   test "keeps the end of a successor as its failure, unless it has reported one" do

@@ -103,9 +103,17 @@ class RollingUpdateTest < Skep::TestCase
     @parts.ended(slots[2].node, signal: "KILL")
     assert_equal [["node 2 could not start: the new process ended, SIGKILL (boot_timeout)"],
                   :failed], [@ended, @update.state]
-    update(slots: [slots[2]]).start
-    @parts.node_pool.fork_failed(slots[2].node.page_index, "no descriptor")
-    assert_equal "node 2 could not start: no descriptor", @ended.last
+  end
+
+  test "goes on once the system no longer refuses a node" do
+    update.start
+    refused = booting.first
+    @parts.node_pool.fork_failed(refused.page_index, "no descriptor")
+    assert_equal [[], [], "no descriptor"], [booting, @ended, refused.slot.failure]
+    @parts.loop.turn(5) until booting.any?
+    slots.size.times { @parts.replace_one }
+    assert_equal [[nil], 1], [@ended, @parts.names.count(:fork_failed)]
+    assert_equal [3, 3], %i[node_replacing node_replaced].map { |name| @parts.names.count(name) }
   end
 
   test "needs no node for a slot that is removed meanwhile" do

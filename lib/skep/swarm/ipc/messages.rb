@@ -123,7 +123,7 @@ module Skep
                                                "pid" => Field::WHOLE, descriptor: "the pidfd"),
           "preforked_stuck" => row("has killed a process forked ahead that gave no sign of life",
                                    "pid" => Field::WHOLE),
-          "fork_failed" => row("couldn't fork; an empty slot is tried again",
+          "fork_failed" => row("couldn't fork; it is tried again after a backoff",
                                "page_index" => Field::WHOLE, "error" => Field::TEXT),
           "exited" => row("has reaped a node", "page_index" => Field::WHOLE,
                           "pid" => Field::WHOLE, "exit_status" => Field::WHOLE.or_nil,

@@ -25,11 +25,10 @@ module Skep
     module Molds
       class MoldPool
         RELEASE_SECONDS = 1.0 # then a mold that was released is killed
-        RETRY_SECONDS = 1.0 # where the system refused a process
         REMEMBERED = 1_000 # exits
         STUCK = "a process forked ahead gave no sign of life and was killed: a callback of " \
                 "Skep.on_fork or a library's lock may have blocked it"
-        private_constant :RELEASE_SECONDS, :RETRY_SECONDS, :REMEMBERED, :STUCK
+        private_constant :RELEASE_SECONDS, :REMEMBERED, :STUCK
 
         attr_reader :molds
 
@@ -41,6 +40,7 @@ module Skep
           @molds = []
           @next = 0
           @exited_at = []
+          @backoff = Nodes::ForkBackoff.new
         end
 
         def configure(config, page, layout)
@@ -291,10 +291,13 @@ module Skep
 
         def start_or_retry
           start
+          @backoff.granted
         rescue SystemCallError => e # no process or descriptor at the moment
-          @events.publish(:fork_failed, level: :error, mold: @next - 1, error: e.message,
-                                        retry_in: RETRY_SECONDS)
-          start_in(RETRY_SECONDS)
+          retry_in = @backoff.refused(OS.now)
+          start_in(@backoff.until - OS.now)
+          return unless retry_in # a second mold is due, too
+
+          @events.publish(:fork_failed, level: :error, mold: @next - 1, error: e.message, retry_in:)
         end
 
         def check

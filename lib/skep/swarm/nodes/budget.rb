@@ -6,14 +6,16 @@
 #   budget = Budget.new(config, node_table:, slots: -> { … }, spare: ->(slot) { … })
 #   budget.open                # the swarm has started; close: it stops
 #   budget.mold = mold         # forks the nodes; nil: none can be forked
-#   budget.launch?(slot)       # may its process be launched: is there a spare for it, or a boot?
-#   budget.boot?(slot)         # may a process be forked for it?
+#   budget.launch?(slot, now)  # may its process be launched: is there a spare for it, or a boot?
+#   budget.boot?(slot, now)    # may a process be forked for it?
 #   budget.surge?(slot)        # may it have two processes at a time?
 #   budget.replacing(slot)     # it has two now; replaced(slot): it has one again
+#   budget.backoff             # after forks that the system has refused
 #
 # | what | limit |
 # |---|---|
 # | nodes that boot | boot_concurrency |
+# | forks, after one that was refused | 1, once its backoff is over, until one succeeds |
 # | slots that a restart, a reload or a refork replaces | 1 |
 # | slots whose process has a reason of its own (memory, lifetime) | 1 in 20, at least 1 |
 module Skep
@@ -27,6 +29,7 @@ module Skep
         private_constant :SHARE, :ROLLOUTS
 
         attr_accessor :mold
+        attr_reader :backoff
 
         # spare: returns the process that waits to take this slot, or nil.
         def initialize(config, node_table:, slots:, spare:)
@@ -34,6 +37,7 @@ module Skep
           @node_table = node_table
           @slots = slots
           @spare = spare
+          @backoff = ForkBackoff.new
           @booting = []
           @replacing = {}.compare_by_identity
         end
@@ -45,18 +49,21 @@ module Skep
         # The mold that a slot's next process is forked from.
         def mold_for(slot) = slot.trial_mold || mold
 
-        def launch?(slot) = @open && (!@spare.call(slot).nil? || boot?(slot))
-        def boot?(slot) = @open && mold_for(slot)&.ready? && room? ? true : false
+        def launch?(slot, now) = @open && (!@spare.call(slot).nil? || boot?(slot, now))
+        def boot?(slot, now) = @open && mold_for(slot)&.ready? && room?(now) ? true : false
 
-        def room?
+        def room?(now)
           @booting.select! { |node| node.state == :booting && @node_table.include?(node) }
-          @booting.size < @config.boot_concurrency
+          return false if @booting.size >= @config.boot_concurrency || !@backoff.over?(now)
+
+          !@backoff.refused? || @booting.all?(&:pid)
         end
 
         # Not as long as its last replacement has no end: the node that was to be replaced has died,
-        # and its successor is still booting.
+        # and its successor is still booting. If its successor's fork was refused, it has its turn
+        # already.
         def surge?(slot)
-          return false if @replacing.key?(slot)
+          return slot.successor_due? if @replacing.key?(slot)
 
           kind = kind(slot)
           @replacing.each_value.count(kind) < limit(kind)

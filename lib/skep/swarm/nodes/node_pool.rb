@@ -24,13 +24,12 @@ module Skep
   class Swarm
     module Nodes
       class NodePool
-        FORK_RETRY = 0.1 # seconds, where the system refused a fork
         # Seconds before the next spare is forked: its boot would take the processor from the one
         # that has been given a slot, and from the mold that is to report the exit.
         REFILL_DELAY = 0.05
         # Seconds before stop_timeout at which a node that hasn't ended is asked for its backtraces.
         BACKTRACE_SECONDS = 1.0
-        private_constant :FORK_RETRY, :REFILL_DELAY, :BACKTRACE_SECONDS
+        private_constant :REFILL_DELAY, :BACKTRACE_SECONDS
 
         attr_reader :slots # those with work
         attr_reader :spare_slots
@@ -218,14 +217,17 @@ module Skep
           node.channel.listen # not before: its messages need a node with a pid
           admit(node)
           @exits.follow(node) if node.live? && pidfd
+          fork_granted
         end
 
         def fork_failed(page_index, error)
           node = node_table[page_index] or return
           slot = node.slot
+          node.fork_refused!
           left = @exits.remove(node, IPC::ExitStatus.new)
           slot.node.place if left == :promoted
-          launch_failed(slot, error, node.generation)
+          end_replacement(slot, succeeded: false) if left == :empty
+          fork_refused(slot, error)
           reconcile(slot)
           use_budget
           let_go_unused(node.mold)
@@ -373,6 +375,7 @@ module Skep
           action = nil
           until action == :wait
             end_replacement(slot, succeeded: true) if slot.replaced?
+            drop_replacement(slot) if slot.successor_due?
             action, subject = SlotPolicy.next(slot, OS.now, @budget)
             case action
             when :launch then launch(slot)
@@ -390,26 +393,44 @@ module Skep
         end
 
         def launch_successor(slot)
+          begin_replacement(slot) unless slot.successor_due?
+          fork_node(slot)
+        end
+
+        def begin_replacement(slot)
           reason = slot.begin_replacement
           @budget.replacing(slot)
           @events.publish(:node_replacing, slot, reason:)
-          fork_node(slot)
+        end
+
+        # Nothing is to be replaced any more, while its successor couldn't be forked.
+        def drop_replacement(slot)
+          end_replacement(slot, succeeded: false) unless slot.reason_to_replace
         end
 
         def fork_node(slot)
           @budget.booting(@launcher.launch(slot, @budget.mold_for(slot)))
         rescue SystemCallError, NodeTable::Full => e # no descriptor for its channel, no room
-          slot.died("boot", OS.now, @config.restart_window) unless slot.live?
-          launch_failed(slot, e.message, slot.generation)
+          fork_refused(slot, e.message)
         end
 
-        def launch_failed(slot, error, generation)
-          @events.publish(:fork_failed, slot, level: :error, error:, retry_in: FORK_RETRY)
-          return if stopping?
+        # All slots that need a fork wait for the end of the backoff. Of forks that were asked for
+        # at the same time the first is reported.
+        def fork_refused(slot, error)
+          seconds = @budget.backoff.refused(OS.now)
+          slot.fork_refused(error)
+          return unless seconds
 
-          slot.launch_failed(error, generation)
-          end_replacement(slot, succeeded: false)
-          slot.not_before = OS.now + FORK_RETRY unless slot.live?
+          @events.publish(:fork_failed, slot, level: :error, error:, retry_in: seconds)
+          @loop.at(@budget.backoff.until) { use_budget } unless stopping?
+        end
+
+        # The other slots needn't wait any longer.
+        def fork_granted
+          return unless @budget.backoff.refused?
+
+          @budget.backoff.granted
+          use_budget
         end
 
         # Returns the spare that is to take the slot of a node that has died, if one waits. No spare
@@ -485,7 +506,7 @@ module Skep
         # Slots that wait for the budget may have what they need now: those without a process first.
         def use_budget
           return if @waiting.empty?
-          return unless @budget.room? || spare_slots.any?(&:spare)
+          return unless @budget.room?(OS.now) || spare_slots.any?(&:spare)
 
           @waiting.keys.partition { |slot| !slot.live? }.flatten(1).each do |slot|
             act(slot) if @waiting.key?(slot)

@@ -92,6 +92,9 @@ module Skep
         def lost? = @lost ? true : false
         def lost! = @lost = true
         def refused? = @refused ? true : false
+        # The system has refused its fork: there was never such a process.
+        def fork_refused? = @fork_refused ? true : false
+        def fork_refused! = @fork_refused = true
         # It hangs or is unhealthy, and is being ended for that.
         def failing? = @failing ? true : false
         def failing! = @failing = true

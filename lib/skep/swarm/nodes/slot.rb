@@ -134,17 +134,22 @@ module Skep
         def begin_replacement
           @failure = nil
           @tried_generation = generation
+          @to_replace = node
           @replacing = reason_to_replace
         end
 
         # Returns the reason of the replacement that is over, or nil if there was none.
         def end_replacement
-          over, @replacing = @replacing, nil
+          over, @replacing, @to_replace = @replacing, nil, nil
           over
         end
 
         # Returns true once the successor works, and the old process has gone.
-        def replaced? = !replacing.nil? && successor.nil? && holder_ready?
+        def replaced? = !replacing.nil? && successor.nil? && !successor_due? && holder_ready?
+
+        # Returns true if the system has refused its successor: it is launched again, as long as
+        # there is a reason.
+        def successor_due? = !replacing.nil? && successor.nil? && node.equal?(@to_replace)
 
         def launch(process)
           return @successor = process if node
@@ -154,11 +159,11 @@ module Skep
           count_process
         end
 
-        # Its next process, of that generation, couldn't even be launched.
-        def launch_failed(error, generation)
+        # The system has refused its next process. That says nothing of the application, so it is no
+        # failed start of that generation.
+        def fork_refused(error)
           @interrupted = false
           @failure = error
-          @failed_generation = generation
         end
 
         # A process works in it from here on. Returns the IOs of its pages (IPC::ProgressPages),
@@ -170,19 +175,15 @@ module Skep
           @progress.leave(process)
           @progress.close if retired?
           began = process.ready_at || process.ended_by_quiet?
-          @failed_generation = process.generation unless began
+          @failed_generation = process.generation unless began || process.fork_refused?
           return successor_left(process, exit) if process == successor
 
           @cause = cause(process, exit)
           remember(process, exit) if exit && process.pid
-          expected = process.retired? || process.ended_by_quiet?
-          died(kind_of_death(process), now, within) unless expected
+          expected = process.retired? || process.ended_by_quiet? || process.fork_refused?
+          @deaths.add(kind_of_death(process), now, within:) unless expected
           free
         end
-
-        # kind: see RestartHistory. One that couldn't even be forked counts, as the next try waits
-        # for it.
-        def died(kind, now, within) = @deaths.add(kind, now, within:)
 
         # One node of `skep status --json`.
         def to_plain(memory:, beat_age:, done:, unhealthy:)

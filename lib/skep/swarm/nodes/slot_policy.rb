@@ -79,7 +79,7 @@ module Skep
             situation = current(slot)
             case ALONE.fetch(situation).fetch(wish(slot))
             when :launch then launch(slot, now, budget)
-            when :launch_successor then launch_successor(slot, budget, situation)
+            when :launch_successor then launch_successor(slot, now, budget, situation)
             when :stop then [:stop, slot.node]
             else [:wait, nil]
             end
@@ -88,11 +88,11 @@ module Skep
           def launch(slot, now, budget)
             return [:wait, slot.not_before] if slot.not_before && slot.not_before > now
 
-            budget.launch?(slot) ? :launch : [:wait, :budget]
+            budget.launch?(slot, now) ? :launch : [:wait, :budget]
           end
 
-          def launch_successor(slot, budget, situation)
-            allowed = budget.boot?(slot) && (situation == :stopped_now || budget.surge?(slot))
+          def launch_successor(slot, now, budget, situation)
+            allowed = budget.boot?(slot, now) && (situation == :stopped_now || budget.surge?(slot))
             allowed ? :launch_successor : [:wait, :budget]
           end
 
