@@ -41,6 +41,9 @@ class VerdictsTest < Skep::TestCase
   test "an ill process must be replaced, and a dependency's return be seen" do
     assert_predicate observation("lost_lock", seconds: 4.0), :right?
     refute_predicate observation("lost_lock", seconds: nil), :right?
+    assert_predicate observation("lost_lock", seconds: 4.0, unfit: [7], ill: 7), :right?
+    refute_predicate observation("lost_lock", seconds: 4.0, unfit: [7, 8], ill: 7), :right?
+    refute_predicate observation("refuses", back_after: 0.3, unfit: [7]), :right?
     assert_predicate observation("refuses", back_after: 0.3), :right?
     refute_predicate observation("refuses", back_after: nil), :right?
     refute_predicate observation("refuses", back_after: 0.3, lost: [4]), :right?
@@ -86,8 +89,8 @@ class VerdictsTest < Skep::TestCase
 
   def observation(kind, options: { dead_letters: true }, **seen)
     fault = Verdicts::Fault.random(kind, Random.new(1))
-    Verdicts::Observation.new(fault:, options:, bad: [], condemned: [], lost: [], seconds: 1.0,
-                              back_after: 1.0, **seen)
+    Verdicts::Observation.new(fault:, options:, bad: [], condemned: [], unfit: [], lost: [],
+                              seconds: 1.0, back_after: 1.0, **seen)
   end
 
   def table(observations)

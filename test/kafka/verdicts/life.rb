@@ -49,7 +49,7 @@ module Verdicts
     # Returns true if the swarm isn't well afterwards.
     def observe(fault, number)
       @from = @swarm.events.size
-      @bad, broken = [], nil
+      @bad, @ill, broken = [], nil, nil
       begin
         steady
         plant(fault)
@@ -62,7 +62,8 @@ module Verdicts
       events = @swarm.events.drop(@from)
       seen = Observation.new(fault:, options: @options, seed: @plan.seed, number:, bad: @bad,
                              condemned: condemned(@from), lost: @lost || [], seconds:, back_after:,
-                             replaced: events.count { |event| gone?(event) }, broken:)
+                             replaced: events.count { |event| gone?(event) }, broken:,
+                             unfit: pids(events, "kafka_process_unfit"), ill: @ill)
       yield seen, events
       broken || seen.lost.any?
     end
@@ -153,6 +154,10 @@ module Verdicts
       end
       @seen = @swarm.events.size
       @ready
+    end
+
+    def pids(events, name)
+      events.filter_map { |event| event["pid"] if event["event"] == name }
     end
 
     def gone?(event) = GONE.include?(event["event"])

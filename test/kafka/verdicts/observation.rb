@@ -9,18 +9,20 @@ module Verdicts
   #   observation.to_plain   # => a Hash for the report
   #
   # bad: IDs of the bad messages. condemned: IDs of those that were dead-lettered or quarantined.
-  # lost: IDs that were neither handled nor condemned, though later ones of their partition were.
+  # unfit: pids of processes that were said to be ill. ill: the pid of the one that is. lost: IDs
+  # that were neither handled nor condemned, though later ones of their partition were.
   # seconds: until the verdict (the last bad message condemned, the ill node ended); nil: there was
   # none. back_after: seconds from the fault's end to the first message that was handled.
-  Observation = Struct.new(:fault, :options, :seed, :number, :bad, :condemned, :lost, :replaced,
-                           :seconds, :back_after, :broken, keyword_init: true) do
+  Observation = Struct.new(:fault, :options, :seed, :number, :bad, :condemned, :unfit, :ill, :lost,
+                           :replaced, :seconds, :back_after, :broken, keyword_init: true) do
     def right? = why_wrong.nil?
     def good_condemned = condemned - bad
 
     def why_wrong
       return broken if broken
 
-      condemned_good || wrong_message || wrong_process || wrong_dependency || lost_some
+      condemned_good || wrong_message || wrong_process || wrong_dependency || unfit_well ||
+        lost_some
     end
 
     # Are bad messages dead-lettered, skipped or held? If not they are retried for ever.
@@ -29,7 +31,8 @@ module Verdicts
     def to_plain
       { kind: fault.kind, cause: fault.cause, right: right?, why: why_wrong, seed:, number:,
         options:, fault: fault.to_h, bad:, condemned:, good_condemned: good_condemned.size,
-        lost: lost.size, replaced:, seconds: seconds&.round(2), back_after: back_after&.round(2) }
+        unfit:, ill:, lost: lost.size, replaced:, seconds: seconds&.round(2),
+        back_after: back_after&.round(2) }
     end
 
     private
@@ -54,6 +57,10 @@ module Verdicts
 
     def wrong_dependency
       "nothing was handled after the end" if fault.cause == :dependency && back_after.nil?
+    end
+
+    def unfit_well
+      "well processes are called ill: #{unfit - [ill]}" if (unfit - [ill]).any?
     end
 
     def lost_some
