@@ -90,6 +90,7 @@ require "skep/kafka/failure/retry_backoff"
 require "skep/kafka/failure/retry_policy"
 require "skep/kafka/failure/failure_handler"
 
+require "skep/kafka/processing/offset_origin"
 require "skep/kafka/processing/commit_metadata"
 require "skep/kafka/processing/leader_epochs"
 require "skep/kafka/processing/partition_reader"

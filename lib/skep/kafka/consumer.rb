@@ -71,8 +71,9 @@ module Skep
 
       # Stores the offset for the next automatic commit. Returns false for a partition that isn't
       # assigned any more. offset: nil for none. epoch: of the message before the offset, if known.
-      def store(topic, number, offset, epoch = nil)
-        Librdkafka::TopicPartitionList.make([[topic, number, offset, epoch]]) do |list|
+      def store(topic, number, offset, epoch = nil, metadata = nil)
+        entry = [topic, number, offset, epoch, (metadata unless @without_metadata)]
+        Librdkafka::TopicPartitionList.make([entry]) do |list|
           Librdkafka::Bindings.offsets_store(handle, list.pointer).zero?
         end
       end
@@ -89,13 +90,15 @@ module Skep
 
       # Continues reading a partition at a place: an offset, :beginning, :end or a Time. Returns the
       # offset. Commits it first, so that another node continues there too if this one dies. Raises
-      # LibrdkafkaError without a broker's answer; the position hasn't changed then.
-      def commit_and_seek(topic, number, place)
+      # LibrdkafkaError without a broker's answer; the position hasn't changed then. origin: the
+      # OffsetOrigin to commit.
+      def commit_and_seek(topic, number, place, origin = nil)
         offset = place.is_a?(Integer) ? place : find([topic, number], place, SEEK_SECONDS)
         # Stored as well, or the next automatic commit would restore the old offset. Without a
         # leader epoch, with which librdkafka would compare the epochs of what it reads next.
-        store(topic, number, offset)
-        check(commit([[topic, number, offset]], SEEK_SECONDS), "a commit")
+        entry = [topic, number, offset, nil, Processing::CommitMetadata.write(offset, origin:)]
+        store(*entry)
+        check(commit([entry], SEEK_SECONDS), "a commit")
         seek([[topic, number, offset]], SEEK_SECONDS)
         offset
       end

@@ -108,6 +108,9 @@ module Skep
 
     # What a commit says of the messages from its offset on.
     class CommitMetadataTest < ::Skep::TestCase
+      ORIGIN = Processing::OffsetOrigin.new("here", "topic")
+      private_constant :ORIGIN
+
       test "says which messages after the offset are done" do
         found = written(40, done: "0101100")
         done = (38..48).select { |offset| found.done?(offset) }
@@ -143,7 +146,8 @@ module Skep
           [n, Failure::FailureCount.new(since: OS.now - 9, count: n % 7, own_failures: 1)]
         end
         digits.each do |name, done|
-          text = Processing::CommitMetadata.write(0, done:, failures:, epoch: 900)
+          origin = Processing::OffsetOrigin.new("c" * 22, "t" * 22)
+          text = Processing::CommitMetadata.write(0, done:, failures:, epoch: 900, origin:)
           found = Processing::CommitMetadata.read(text, 0)
           assert_operator text.bytesize, :<, 4_096, name
           assert_equal(6, found.failures.values.map(&:count).min, name)
@@ -173,8 +177,22 @@ module Skep
         assert_empty(texts.filter_map { |text| Processing::CommitMetadata.read(text, 40) })
       end
 
+      test "says to which topic the offset belongs" do
+        found = written(40, origin: ORIGIN)
+        assert_equal [ORIGIN, false], [found.origin, found.done?(40)]
+        assert_nil written(40, done: "01").origin
+        text = '{"skep":1,"at":40,"epoch":0,"cluster":7,"topic":"t"}'
+        assert_nil Processing::CommitMetadata.read(text, 40).origin
+      end
+
+      test "a topic supersedes another one of the same cluster" do
+        others = [%w[here other], %w[here topic], %w[there other]]
+        found = others.map { |ids| ORIGIN.superseded_by?(Processing::OffsetOrigin.new(*ids)) }
+        assert_equal [true, false, false], found
+      end
+
       test "belongs to its offset: a copy at another one says nothing" do
-        text = Processing::CommitMetadata.write(40, done: "01")
+        text = Processing::CommitMetadata.write(40, done: "01", origin: ORIGIN)
         assert Processing::CommitMetadata.read(text, 40).done?(41)
         assert_nil Processing::CommitMetadata.read(text, 17)
       end

@@ -5,11 +5,21 @@ require "skep/kafka/testing"
 
 module Skep
   module Kafka
-    # Which offsets are committed last of an assignment, before a stop or a revocation.
+    # Where a partition begins, and what is committed and reported of it.
     class RebalanceListenerTest < ::KafkaCase
-      DONE = [["orders", 0, 5, 0]].freeze
       NO_OFFSET = Librdkafka::TopicPartitionList::NO_OFFSET
-      private_constant :DONE, :NO_OFFSET
+      private_constant :NO_OFFSET
+
+      # Topic ids, which the embedded broker doesn't have. answers: those of the next questions.
+      class TopicIds
+        attr_writer :answers
+
+        def initialize = @answers = []
+        def answered? = true
+        def ids_of(topics, _) = topics.to_h { |topic| [topic, @answers.shift || "now"] }
+        def read(ids) = @ids = ids
+        def origin(topic, ids = @ids.to_h) = Processing::OffsetOrigin.new("here", ids[topic])
+      end
 
       def setup
         super
@@ -26,8 +36,8 @@ module Skep
                                                     consumer: @consumer)
         @listener = Consumer::RebalanceListener.new(
           options:, node: @node, report:, consumer: @consumer, leave_policy: nil,
-          scheduler: @scheduler, metrics: nil, lease: nil, fetch_errors: nil,
-          topic_recreation: nil,
+          scheduler: @scheduler, metrics: nil, fetch_errors: nil,
+          lease: Processing::MembershipLease.new(10.0), topic_recreation: @topics = TopicIds.new,
           broker_outage: @broker_outage
         )
       end
@@ -40,30 +50,38 @@ module Skep
         super
       end
 
-      test "commits the first offset of a group that had none" do
-        assert_equal DONE, @listener.last_offsets(DONE)
-        @listener.acknowledge([["orders", 0, NO_OFFSET, 0]]) # a commit without an offset
-        assert_equal DONE, @listener.last_offsets(DONE)
+      test "reads a topic that was created again since the commit as if there was none" do
+        feed("orders", [%w[k a], %w[k b]])
+        { "latest" => 2, "earliest" => 0 }.each do |reset, offset|
+          commit("former")
+          reset_to(reset)
+          assert_equal [offset, offset], assign
+          found = @consumer.committed_with_metadata([["orders", 0]], 5.0).fetch(["orders", 0])
+          assert_equal [offset, "now"], [found.first, metadata(found).origin.topic_id]
+        end
+        assert_equal [{ "orders" => [0] }] * 2, recreated.map { |facts| facts[:partitions] }
+      end
+
+      test "reads it from there, too, if it can't commit that" do
+        commit("former")
+        @consumer.define_singleton_method(:commit) { |*| 22 }
+        assert_equal [0, 0], assign
+        @consumer.define_singleton_method(:beginnings) { |*| nil }
+        assert_equal [-2, nil], assign
+      end
+
+      test "continues at a commit of this topic, of another cluster, and without an origin" do
+        [["now"], ["former", "elsewhere"], []].each do |ids|
+          commit(*ids)
+          assert_equal [NO_OFFSET, 1], assign
+        end
         assert_empty recreated
       end
 
-      test "commits a later offset than the group has" do
-        assert_equal 0, @consumer.commit([["orders", 0, 3]], 5.0)
-        @listener.acknowledge([["orders", 0, 3, 0]])
-        assert_equal DONE, @listener.last_offsets(DONE)
-        assert_empty recreated
-      end
-
-      test "leaves out an offset that the group had, and doesn't have any more" do
-        @listener.acknowledge([["orders", 0, 3, 0]])
-        assert_empty @listener.last_offsets(DONE)
-        assert_equal([{ "orders" => [0] }], recreated.map { |facts| facts[:partitions] })
-      end
-
-      test "commits the offset of a partition for which the group's answer is an error" do
-        done = [["orders", 99, 5, 0]] # an unknown partition
-        @listener.acknowledge([["orders", 99, 3, 0]])
-        assert_equal done, @listener.last_offsets(done)
+      test "asks for the topic's id twice before a commit doesn't count" do
+        commit("now")
+        @topics.answers = %w[late now]
+        assert_equal [NO_OFFSET, 1], assign
         assert_empty recreated
       end
 
@@ -71,8 +89,7 @@ module Skep
         feed("orders", [%w[k a], %w[k b]])
         { "latest" => 2, "error" => 0, "earliest" => 0 }.each do |reset, offset|
           assert_equal 0, @consumer.commit([["orders", 0, 1]], 5.0)
-          kafka = options[:kafka].merge("auto.offset.reset" => reset)
-          @listener.instance_variable_set(:@options, Config::SourceOptions.new(**options, kafka:))
+          reset_to(reset)
           @listener.topics_recreated([["orders", 0]])
           assert_equal({ ["orders", 0] => offset }, @consumer.committed([["orders", 0]], 5.0))
         end
@@ -90,15 +107,6 @@ module Skep
         assert_equal [true], owned
       end
 
-      test "knows nothing of a partition after its assignment" do
-        keys = [["orders", 0], ["orders", 1]]
-        @listener.acknowledge(keys.map { |key| [*key, 3, 0] })
-        reporting(@node).send(:report_rebalance, "revoked", keys)
-        assert_empty @listener.instance_variable_get(:@acknowledged)
-        assert_equal DONE, @listener.last_offsets(DONE) # it asks for the group's offset no more
-        assert_empty recreated
-      end
-
       test "reports a rebalance of more partitions than an event has room for" do
         keys = Array.new(12_000) { |number| ["#{"x" * 240}#{number}", 0] }
         node = Testing.node
@@ -108,6 +116,29 @@ module Skep
       end
 
       private
+
+      def commit(*ids)
+        origin = Processing::OffsetOrigin.new(ids[1] || "here", ids[0]) if ids.any?
+        text = Processing::CommitMetadata.write(1, origin:)
+        assert_equal 0, @consumer.commit([["orders", 0, 1, nil, text]], 5.0)
+      end
+
+      # Returns where librdkafka is to begin, and the offset at which the reader expects that.
+      def assign
+        Librdkafka::TopicPartitionList.make([["orders", 0]]) do |list|
+          @listener.send(:add, list)
+          readers = @scheduler.readers
+          @scheduler.finish_revocation(@scheduler.begin_revocation([["orders", 0]]))
+          [list.to_a.first[2], readers.last.next_offset]
+        end
+      end
+
+      def metadata(found) = Processing::CommitMetadata.read(found.last, found.first)
+
+      def reset_to(place)
+        kafka = options[:kafka].merge("auto.offset.reset" => place)
+        @listener.instance_variable_set(:@options, Config::SourceOptions.new(**options, kafka:))
+      end
 
       # Returns the listener, which reports to this node.
       def reporting(node)

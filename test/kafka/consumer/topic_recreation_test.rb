@@ -28,6 +28,9 @@ module Skep
         answers = @answers
         consumer = Object.new
         consumer.define_singleton_method(:queue) { answers }
+        @cluster = "here"
+        cluster = -> { @cluster }
+        consumer.define_singleton_method(:cluster_id) { cluster.call }
         @topic_recreation = Consumer::TopicRecreation.new(consumer)
         @topic_recreation.define_singleton_method(:ask) do |topics|
           queried << topics unless topics.empty?
@@ -66,22 +69,36 @@ module Skep
         assert_equal [[], [], []], found("three", "three", "three")
       end
 
-      test "an answer at a stop counts at once, but no zero id, and none that is missing" do
-        found("one")
-        silently { Librdkafka::AdminRequests.stub(:describe_topics, nil) { ask_at_a_stop } }
+      test "offsets belong to the topic that was there when reading began" do
+        assert_nil origin
+        @topic_recreation.read("orders" => "one", "refunds" => ZERO)
+        assert_equal %w[here one], origin
+        assert_nil origin("refunds")
+        @topic_recreation.read("orders" => "two") # another partition of it is assigned
+        assert_equal %w[here one], origin
+        assert_equal [[], ["orders"]], found("two", "two")
+        assert_equal %w[here two], origin
+      end
+
+      test "asks at an assignment, and waits for the answer" do
+        silently do
+          Librdkafka::AdminRequests.stub(:describe_topics, nil) do
+            @answers << { "orders" => "one" }
+            assert_equal({ "orders" => "one" }, @topic_recreation.ids_of(%w[orders], 1.0))
+            assert_nil @topic_recreation.ids_of(%w[orders], 1.0)
+          end
+        end
+      end
+
+      test "the embedded broker answers nothing" do
+        assert_predicate @topic_recreation, :answered?
+        @cluster = "mockCluster7f"
+        refute_predicate @topic_recreation, :answered?
       end
 
       private
 
-      def ask_at_a_stop
-        later = [{ "orders" => "one" }, { "orders" => ZERO }, {}, { "orders" => "two" }]
-        results = later.map do |ids|
-          @answers << ids
-          @topic_recreation.recreated_of(%w[orders refunds], 1.0)
-        end
-        assert_equal [[], [], [], ["orders"]], results
-        assert_empty @topic_recreation.recreated_of(%w[orders], 1.0) # no answer
-      end
+      def origin(topic = "orders") = @topic_recreation.origin(topic)&.to_a
 
       def found(*ids)
         ids.map do |id|

@@ -124,7 +124,7 @@ module HandlerFuzz
       @cluster, @run = cluster, run
     end
 
-    def store(topic, number, offset, _epoch = nil)
+    def store(topic, number, offset, _epoch = nil, _metadata = nil)
       raise Broken, "an offset of a lost partition is stored" if @run.lost?
 
       @cluster.store([topic, number], offset)

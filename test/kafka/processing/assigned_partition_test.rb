@@ -76,7 +76,7 @@ module Skep
         put("a", "b", "c")
         2.times { @scheduler.complete(@scheduler.next_item(wait: false)) }
         built = 0
-        partition.define_singleton_method(:entry) { |offset| (built += 1) && super(offset) }
+        partition.define_singleton_method(:entry) { |*facts| (built += 1) && super(*facts) }
 
         assert_equal [{ partition.key => [3, 0] }, 0], [@scheduler.positions, built]
         assert_equal [[*partition.key, 3]], @scheduler.done_offsets.map { |entry| entry.first(3) }
@@ -108,6 +108,27 @@ module Skep
         @scheduler.release(item)
         offset, _, text = @scheduler.finish_revocation(leaving).first.drop(2)
         assert_equal 1, Processing::CommitMetadata.read(text, offset).failures.fetch(0).count
+      end
+
+      test "each offset to commit says to which topic it belongs, also after a seek" do
+        origin = Processing::OffsetOrigin.new("here", "topic")
+        seeking = ->(_, _, place) { place }
+        ORDERS.each_value do |order|
+          @queue = Fakes::PartitionQueue.new
+          partition = partition(seeking:, origin:, **order)
+          2.times do |round|
+            put("a", at: 0)
+            finish(partition, draw(partition)) while partition.more?
+            entries = [partition.commit_entry, partition.store_entry, partition.resume_entry,
+                       partition.transaction_entry(1)]
+            found = entries.map { |entry| Processing::CommitMetadata.read(entry[4], entry[2]) }
+            assert_equal [origin] * 4, found.map(&:origin), round
+            assert_equal ["t", 0, 1], partition.store_entry(labelled: false).first(3)
+            assert_nil partition.store_entry(labelled: false)[4]
+            partition.seek(0)
+            draw(partition)
+          end
+        end
       end
 
       test "commits no position while a seek is in progress" do
@@ -372,10 +393,10 @@ module Skep
         offsets.each { |offset| put(%w[a a b].fetch(offset), at: offset) }
       end
 
-      def partition(id: 1, seeking: ->(_, _, place) { place }, **options)
+      def partition(id: 1, seeking: ->(_, _, place) { place }, origin: nil, **options)
         Processing::AssignedPartition.new(
           Processing::PartitionReader.new(@queue, "t", 0), id:, wakeup_pipe: @wakeup_pipe,
-          options: Config::SourceOptions.new(max_messages: 10, **options), seeking:
+          options: Config::SourceOptions.new(max_messages: 10, **options), seeking:, origin:
         )
       end
 

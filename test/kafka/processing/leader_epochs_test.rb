@@ -77,9 +77,9 @@ module Skep
       def stored
         found = []
         original = Consumer.instance_method(:store)
-        replace_store(lambda do |topic, number, offset, epoch = nil|
+        replace_store(lambda do |topic, number, offset, epoch = nil, metadata = nil|
           found << [offset, epoch]
-          original.bind_call(self, topic, number, offset, epoch)
+          original.bind_call(self, topic, number, offset, epoch, metadata)
         end)
         yield
         found

@@ -177,7 +177,7 @@ module Skep
         refute_nil @scheduler.released.io.wait_readable(0)
         assert_empty @scheduler.processing(leaving)
         assert_equal [["t", 1, 42]], @scheduler.finish_revocation(leaving)
-        assert_equal [["t", 1, 42, 7]], @stored
+        assert_equal [["t", 1, 42, 7, "label"]], @stored
         assert_equal :closed, item.partition.state
         assert_empty @scheduler.keys
       end
@@ -195,6 +195,22 @@ module Skep
         assert_empty @scheduler.processing(leaving)
         assert_equal [["t", 1, 42]], @scheduler.finish_revocation(leaving)
         assert_equal :closed, items.first.partition.state
+      end
+
+      test "stores no metadata for librdkafka to commit of more partitions than it has room for" do
+        2_001.times { |n| add(n + 1, items: 1) }
+        @scheduler.complete(take)
+        assert_equal [["t", 1, 42, 7]], @stored
+      end
+
+      test "stores what is done once more, unless it may not be committed" do
+        add(1, items: 1)
+        add(2, items: 1)
+        item = take
+        @scheduler.complete(item)
+        @stored.clear
+        @scheduler.store_again
+        assert_equal [["t", 1, 42]], @stored
       end
 
       test "stores no offset of a batch that ends after its partition is lost" do
@@ -351,7 +367,7 @@ module Skep
         item = take
         2.times { assert_equal :stored, @scheduler.mark(item, 40) }
         @scheduler.complete(item)
-        assert_equal [["t", 1, 41, 7], ["t", 1, 42, 7]], @stored
+        assert_equal [["t", 1, 41, 7, "label"], ["t", 1, 42, 7, "label"]], @stored
       end
 
       test "hands out nothing once closed" do

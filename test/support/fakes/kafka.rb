@@ -89,7 +89,7 @@ module Fakes
   class OffsetStore
     attr_reader :stored
 
-    def store(topic, number, offset, epoch = nil)
+    def store(topic, number, offset, epoch = nil, _metadata = nil)
       @stored = [topic, number, offset, *epoch]
     end
   end

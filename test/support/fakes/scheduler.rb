@@ -41,7 +41,7 @@ module Fakes
     def revoke(revocation) = self.revocation = revocation
     def wait? = !retry_at.nil? && (seeking? || !more?)
     def errors = []
-    def epoch(_offset) = 7
+    def store_entry(labelled: true) = [*key, position, 7, *(labelled ? "label" : nil)]
     def partition = self
     def in_flight? = in_flight.positive? || state == :reading
     def gathering? = gathering

@@ -92,6 +92,9 @@ module Skep
           %w[latest largest end].include?(self["auto.offset.reset"]) ? :end : :beginning
         end
 
+        # The same as librdkafka's offset: RD_KAFKA_OFFSET_END, RD_KAFKA_OFFSET_BEGINNING.
+        def reset_offset = reset_place == :end ? -1 : -2
+
         # Returns max.poll.interval.ms in seconds.
         def max_poll_interval = seconds("max.poll.interval.ms", POLL_MS)
 

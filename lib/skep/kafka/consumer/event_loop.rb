@@ -133,7 +133,7 @@ module Skep
         def commit_early
           seconds = [COMMIT_SECONDS, *@node.time_left&./(3)].min
           @early_code = @node.busy(for: seconds + 2) do
-            @consumer.commit(@rebalance_listener.last_offsets(@scheduler.done_offsets), seconds)
+            @consumer.commit(@scheduler.done_offsets, seconds)
           end
         end
 
@@ -243,9 +243,8 @@ module Skep
 
         def committed(event)
           refused = @consumer.forgo_metadata(event)
-          @rebalance_listener.acknowledge(event.list.to_a)
           @offset_committer&.answered(event.list.to_a)
-          return if refused
+          return @scheduler.store_again if refused
 
           query_topic_ids if event.code.zero? || @rebalance_listener.report_commit(event.code)
         end

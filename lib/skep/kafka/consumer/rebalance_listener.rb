@@ -13,8 +13,6 @@
 #   listener.commit                      # what is done, as soon as a coordinator answers
 #   listener.try_commit                  # what is done, once; => an error code
 #   listener.report_commit(code)         # reports a commit that failed
-#   listener.acknowledge(entries)        # of a commit, or of what the group has
-#   listener.last_offsets(done)          # what to commit before a stop or a revocation
 #   listener.close                       # no handler runs any more
 #   listener.joined?; listener.without_partitions?
 module Skep
@@ -26,10 +24,9 @@ module Skep
         COMMIT_SECONDS = 5.0
         RETRY_SECONDS = 0.25
         COMMITTED_SECONDS = 2.0
-        LAST_SECONDS = 1.0
         LISTED = 2_000 # partitions that an event lists at most
         private_constant :QUICK_SECONDS, :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS,
-                         :COMMITTED_SECONDS, :LAST_SECONDS, :LISTED
+                         :COMMITTED_SECONDS, :LISTED
 
         def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
                        broker_outage:, leave_policy:, fetch_errors:, topic_recreation:)
@@ -37,7 +34,6 @@ module Skep
           @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
           @broker_outage, @leave_policy = broker_outage, leave_policy
           @fetch_errors, @topic_recreation = fetch_errors, topic_recreation
-          @acknowledged = {} # assigned partitions of which the group has an offset
           @callbacks = AssignmentCallbacks.for(options, node, report)
           @last_id = 0
           @pause = Threads::Inbox.new # stays empty: only its timeout is used
@@ -56,7 +52,7 @@ module Skep
         # redelivered in their order.
         def partitions_assigned(list)
           commit
-          add(list.keys)
+          add(list)
           @consumer.assign(list)
           @joined = true
           @lost = false
@@ -97,7 +93,7 @@ module Skep
 
         # Takes all partitions back without waiting for handlers, and commits what is done.
         def abandon
-          done = last_offsets(revoke(@scheduler.keys))
+          done = revoke(@scheduler.keys)
           report_commit(@consumer.commit(done, COMMIT_SECONDS))
           @consumer.store_metadata(done) unless @options.transactional
         end
@@ -109,44 +105,14 @@ module Skep
         # from, and reads no more of it.
         def topics_recreated(keys)
           revoke(keys)
-          report_recreated(keys, RECREATED, RESET)
-          place = @options.settings.reset_place == :end ? :ends : :beginnings
-          found = @consumer.public_send(place, keys, COMMIT_SECONDS).to_h
-          starts = found.map { |key, offset| [*key, offset] }
+          starts = find_starts(keys)
           starts.each { |entry| @consumer.store(*entry) } # or librdkafka commits the old offset
-          report_commit(@consumer.commit(starts, COMMIT_SECONDS))
-        end
-
-        # Returns what to commit as the last offsets of an assignment: nothing of a topic that was
-        # deleted and created again, or the next owner would begin in the middle of the new topic.
-        # Its deletion has deleted the group's offset, and the coordinator answers within
-        # milliseconds. Of a transactional source it isn't known whether the group had one: then the
-        # topic's id is asked for. (What its transactions have committed is committed once more, as
-        # the embedded broker doesn't keep that.)
-        def last_offsets(done)
-          keys = done.map { |entry| entry.first(2) }
-          return done if keys.empty? || @broker_outage.suspected?
-
-          had, unknown = keys.partition { |key| @acknowledged.key?(key) }
-          deleted = had.any? ? missing_in_group(had) : []
-          deleted += of_recreated_topics(unknown) if @options.transactional
-          give_up_deleted(deleted) if deleted.any?
-          done.reject { |entry| deleted.include?(entry.first(2)) }
-        end
-
-        # The group has these offsets: entries of topic, number, offset and error code. A commit may
-        # also be answered without an offset.
-        def acknowledge(entries)
-          entries.each do |topic, number, offset, code|
-            @acknowledged[[topic, number]] = true if code.zero? && offset >= 0
-          end
+          commit_starts(keys, starts)
         end
 
         RECREATED = "the topic was deleted and created again"
         RESET = "skep reads it from where auto.offset.reset says"
-        DELETED = "the topic was deleted, and the group's offset with it"
-        UNREAD = "A new one is read from where auto.offset.reset says, by its next owner"
-        private_constant :RECREATED, :RESET, :DELETED, :UNREAD
+        private_constant :RECREATED, :RESET
 
         # Commits what is done of the assigned partitions, before new ones come and after an outage.
         # Returns true if an offset was committed: the group knows this member then.
@@ -163,7 +129,7 @@ module Skep
 
         # Waits for the answer until the deadline, but a second at least.
         def try_commit(deadline)
-          done = last_offsets(@scheduler.committable_offsets)
+          done = @scheduler.committable_offsets
           @consumer.commit(done, (deadline - OS.now).clamp(1.0, COMMIT_SECONDS))
         end
 
@@ -184,31 +150,86 @@ module Skep
         # (an offset reset), and each partition what the commit says of messages from there on. The
         # assignment goes to librdkafka without offsets: it would take given ones for positions, not
         # for committed offsets, and might not commit lower ones later.
-        def add(keys)
-          committed = committed_with_metadata(keys)
-          keys.each do |key|
-            new = partition(key)
-            offset, epoch, metadata = *committed[key]
-            offset ? @acknowledged[key] = true : @acknowledged.delete(key)
-            new.reader.begin_at(offset, epoch)
-            Processing::CommitMetadata.read(metadata, offset)&.then { |one| new.restore(one) }
-            add_partition(new)
+        def add(list)
+          keys = list.keys
+          ids = topic_ids(keys)
+          committed = ask_until_known(keys) do |some, seconds|
+            @consumer.committed_with_metadata(some, seconds)
+          end
+          superseded = superseded_among(committed, ids)
+          @topic_recreation.read(ids)
+          begin_again(superseded, list, committed) if superseded.any?
+          keys.each { |key| add_partition(partition(key, *committed[key])) }
+        end
+
+        def topic_ids(keys)
+          return {} unless @topic_recreation.answered?
+
+          ask_until_known(keys.map(&:first).uniq) do |some, seconds|
+            @topic_recreation.ids_of(some, seconds)
           end
         end
 
-        # Asks again while the group's coordinator doesn't answer, and for a short while if it
-        # answers an error for a partition: without its metadata all beyond the offset is processed
-        # again. librdkafka reads nothing before that answer either.
-        def committed_with_metadata(keys)
+        # Returns the partitions whose commit is of another topic, which had this name before. Such
+        # a commit came after the topic's deletion, which deletes the group's offsets of it. A
+        # broker may learn of a new topic later than others: so the topic's id is asked for twice.
+        def superseded_among(committed, ids)
+          found = of_former_topics(committed, ids)
+          return found if found.empty?
+
+          @pause.pop(timeout: RETRY_SECONDS)
+          found & of_former_topics(committed, ids.update(topic_ids(found)))
+        end
+
+        def of_former_topics(committed, ids)
+          committed.keys.select do |key|
+            offset, _, metadata = *committed[key]
+            now = @topic_recreation.origin(key.first, ids)
+            former = Processing::CommitMetadata.read(metadata, offset)&.origin
+            now && former&.superseded_by?(now)
+          end
+        end
+
+        # These partitions are read as if the group had no offset of them, whether or not that can
+        # be committed.
+        def begin_again(keys, list, committed)
+          starts = find_starts(keys)
+          commit_starts(keys, starts)
+          found = starts.to_h { |topic, number, offset| [[topic, number], offset] }
+          keys.each do |key|
+            committed[key] = found[key]
+            list.set_offset(*key, found[key] || @options.settings.reset_offset)
+          end
+        end
+
+        # Returns entries to commit.
+        def find_starts(keys)
+          place = @options.settings.reset_place == :end ? :ends : :beginnings
+          @consumer.public_send(place, keys, COMMIT_SECONDS).to_h.map do |(topic, number), offset|
+            origin = @topic_recreation.origin(topic)
+            [topic, number, offset, nil, Processing::CommitMetadata.write(offset, origin:)]
+          end
+        end
+
+        def commit_starts(keys, starts)
+          @report.event(:kafka_topic_recreated, level: :error, error: RECREATED, hint: RESET,
+                                                **listed(:partitions, keys))
+          report_commit(@consumer.commit(starts, COMMIT_SECONDS))
+        end
+
+        # Yields those of which the answer isn't known yet, and for how many seconds to ask. Asks
+        # again while there is no answer, and for a short while if there is none for one of them.
+        # (Without its metadata all beyond an offset is processed again. librdkafka reads nothing
+        # before it has the committed offsets either.)
+        def ask_until_known(wanted)
           began = OS.now
           deadline = began + [@lease.limit / 2, COMMITTED_SECONDS].max
           known = {}
           Kernel.loop do
-            seconds = (deadline - OS.now).clamp(0.1, COMMITTED_SECONDS)
-            found = @consumer.committed_with_metadata(keys - known.keys, seconds)
+            found = yield(wanted - known.keys, (deadline - OS.now).clamp(0.1, COMMITTED_SECONDS))
             deadline = [deadline, began + COMMITTED_SECONDS].min if found
             known.update(found.to_h)
-            return known if known.size == keys.size || OS.now > deadline
+            return known if known.size == wanted.size || OS.now > deadline
             return known if @node.stopping? || @consumer.lost?
 
             @pause.pop(timeout: RETRY_SECONDS)
@@ -277,7 +298,6 @@ module Skep
 
         # Commits what is done of partitions that are about to be unassigned.
         def commit_before_unassign(done, deadline)
-          done = last_offsets(done)
           report_commit(commit_while_away(deadline) { @consumer.begin_commit(done) })
           @consumer.store_metadata(done) unless @options.transactional
         end
@@ -303,63 +323,38 @@ module Skep
           @stop_at ||= OS.now + [COMMIT_SECONDS, (@node.time_left || COMMIT_SECONDS) / 3].min
         end
 
-        def partition(key)
+        # offset, epoch and metadata: of the group's commit, if there is one.
+        def partition(key, offset = nil, epoch = nil, metadata = nil)
           options = @options.for(key.first)
+          origin = @topic_recreation.origin(key.first)
           reader = @consumer.reader(*key, limit: options.max_messages, fetch_errors: @fetch_errors)
-          Processing::AssignedPartition.new(
-            reader, id: @last_id += 1, wakeup_pipe: @scheduler.wakeup_pipe, options:,
-                    seeking: method(:seek)
+          reader.begin_at(offset, epoch)
+          partition = Processing::AssignedPartition.new(
+            reader, id: @last_id += 1, wakeup_pipe: @scheduler.wakeup_pipe, options:, origin:,
+                    seeking: ->(topic, number, place) { seek(topic, number, place, origin) }
           )
+          Processing::CommitMetadata.read(metadata, offset)&.then { |one| partition.restore(one) }
+          partition
         end
 
         # Returns the offset at which reading continues.
-        def seek(topic, number, place)
-          offset = @consumer.commit_and_seek(topic, number, place)
+        def seek(topic, number, place, origin)
+          offset = @consumer.commit_and_seek(topic, number, place, origin)
           @report.event(:kafka_seek, topic:, partition: number, to: place.to_s, offset:)
           offset
         end
 
-        # Returns those of which the group has no offset. A partition without an answer, or with an
-        # error, isn't one of them.
-        def missing_in_group(keys)
-          found = @consumer.committed(keys, seconds_to_ask).to_h
-          found.keys.reject { |key| found[key] }
-        end
-
-        def of_recreated_topics(keys)
-          return [] if keys.empty?
-
-          topics = @topic_recreation.recreated_of(keys.map(&:first).uniq, seconds_to_ask)
-          keys.select { |topic, _| topics.include?(topic) }
-        end
-
-        def seconds_to_ask = [LAST_SECONDS, *@node.time_left&./(6)].min.clamp(0, LAST_SECONDS)
-
-        # librdkafka would commit the stored offset when the partition is unassigned.
-        def give_up_deleted(keys)
-          revoke(keys)
-          keys.each { |key| @consumer.store(*key, nil) }
-          report_recreated(keys, DELETED, UNREAD)
-        end
-
-        def report_recreated(keys, error, hint)
-          @report.event(:kafka_topic_recreated, level: :error, error:, hint:,
+        def report_recreated(keys)
+          @report.event(:kafka_topic_recreated, level: :error, error: RECREATED, hint: RESET,
                                                 **listed(:partitions, keys))
         end
 
         def report_rebalance(change, keys)
           held = @scheduler.keys
-          forget_all_but(held)
           @metrics.rebalanced(keys, held)
           @report.event(:kafka_rebalance, change:, **listed(:partitions, keys),
                                           **listed(:held, held))
           @node.assigned!(change == "assigned" || held.any?, **listed(:partitions, held))
-        end
-
-        # What is known of a partition doesn't outlive its assignment.
-        def forget_all_but(held)
-          held = held.to_h { |key| [key, true] }
-          @acknowledged.select! { |key, _| held.key?(key) }
         end
 
         # Facts of an event. One with too many of them would be refused.

@@ -9,7 +9,10 @@
 #   topic_recreation.io                  # readable when there is an answer
 #   topic_recreation.seconds_left; topic_recreation.due?   # for the next query
 #   topic_recreation.recreated           # => ["orders"]
-#   topic_recreation.recreated_of(["orders"], 1.0)   # => ["orders"], asked now; waits a second
+#   topic_recreation.ids_of(["orders"], 1.0)   # => { "orders" => "4WO1gjDwTeG0mHqVdd1Hgw" }, asked
+#                                              # now; nil without an answer
+#   topic_recreation.read(ids)           # the topics with these ids are read from here on
+#   topic_recreation.origin("orders")    # => the OffsetOrigin of what is read of it; nil: not known
 #   topic_recreation.close
 #
 # It asks after commits because there is no other sign: the partitions of a topic that is created
@@ -55,17 +58,29 @@ module Skep
           confirmed
         end
 
-        # Asks now, also after `close`, and waits so many seconds for the answer, which comes after
-        # that of a fetch request. Returns those of the topics that have another id by then.
-        def recreated_of(topics, seconds)
+        # Asks now, and waits so many seconds for the answer. A broker without topic ids answers
+        # with the zero id.
+        def ids_of(topics, seconds)
           answers = @consumer.queue
-          Librdkafka::AdminRequests.describe_topics(@consumer, answers, topics, seconds)
-          ids = answers.wait(seconds) { |event| Librdkafka::AdminRequests.topic_ids_in(event) } || {}
-          ids = ids.reject { |_, id| id == ZERO }
-          topics.select { |topic| ids.key?(topic) && ids[topic] != @ids.fetch(topic, ids[topic]) }
+          Librdkafka::AdminRequests.describe_topics(
+            @consumer, answers, topics, Librdkafka::AdminRequests::NO_TIMEOUT
+          )
+          answers.wait(seconds) { |event| Librdkafka::AdminRequests.topic_ids_in(event) }
         ensure
           answers&.close
         end
+
+        def read(ids) = @ids = ids.reject { |_, id| id == ZERO }.merge(@ids)
+
+        # ids: of an answer.
+        def origin(topic, ids = @ids)
+          cluster, id = @consumer.cluster_id, ids[topic]
+          Processing::OffsetOrigin.new(cluster, id) if cluster && id && id != ZERO
+        end
+
+        # Returns false for the embedded broker. librdkafka sends these requests to the cluster's
+        # controller, and librdkafka's mock cluster has none.
+        def answered? = !@consumer.cluster_id.to_s.start_with?("mockCluster")
 
         # Sends no further request.
         def close

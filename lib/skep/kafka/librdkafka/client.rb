@@ -64,6 +64,14 @@ module Skep
           code.zero? ? nil : failure(code, text)
         end
 
+        # Returns the cluster's id; nil before a broker has answered.
+        def cluster_id
+          pointer = Bindings.clusterid(handle, 0)
+          pointer.read_string unless pointer.null?
+        ensure
+          Bindings.mem_free(handle, pointer) if pointer
+        end
+
         # Destroys the client. What isn't committed or delivered yet is lost.
         def close
           return if closed?

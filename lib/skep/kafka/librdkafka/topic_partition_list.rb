@@ -67,6 +67,11 @@ module Skep
           end
         end
 
+        # Sets the offset of one entry. (librdkafka searches it.)
+        def set_offset(topic, partition, offset)
+          Bindings.topic_partition_list_set_offset(pointer, topic, partition, offset)
+        end
+
         # Returns [topic, partition] of each entry.
         def keys = to_a.map { |entry| entry.first(2) }
 

@@ -4,19 +4,20 @@
 # key), and which have failed alone. The metadata of commits has it for the partition's next
 # owner. The scheduler calls it under its lock, except `without_done`.
 #
-#   acked = AckedAhead.new(reader.epochs, metadata)  # of the commit; nil: none
+#   acked = AckedAhead.new(reader.epochs, metadata, origin:)  # of the commit; nil: none
 #   messages = acked.without_done(messages)
 #   acked.failures                       # => { 43 => a FailureCount }
 #   acked.failed(item)                   # it is to be tried again
 #   acked.metadata(40, order)            # to commit with the offset 40; nil: none
+#   acked.label(40)                      # the same without what is done and has failed
 module Skep
   module Kafka
     module Processing
       class AckedAhead
         attr_reader :failures # by offset
 
-        def initialize(epochs, former = nil)
-          @epochs, @former = epochs, former
+        def initialize(epochs, former = nil, origin: nil)
+          @epochs, @former, @origin = epochs, former, origin
           @offset = former ? former.offset : 0
           @failures = former ? former.failures.dup : {}
         end
@@ -55,12 +56,14 @@ module Skep
 
         # order: a KeyOrder or PartitionOrder.
         def metadata(offset, order)
-          done = order.done_from(offset) or return (written(offset, "", order) if @failures.any?)
+          done = order.done_from(offset) or return written(offset, "", order)
           from = [order.read_to, offset].compact.max
           former = @former # which the thread that reads may drop meanwhile
           done += former.done_from(from) if former&.about?(from, @epochs.highest)
           written(offset, done, order)
         end
+
+        def label(offset) = CommitMetadata.write(offset, epoch: @epochs.highest, origin: @origin)
 
         private
 
@@ -71,7 +74,8 @@ module Skep
 
         def written(offset, done, order)
           @failures.select! { |at, _| order.unfinished?(at) }
-          CommitMetadata.write(offset, done:, failures: @failures, epoch: @epochs.highest)
+          CommitMetadata.write(offset, done:, failures: @failures, epoch: @epochs.highest,
+                                       origin: @origin)
         end
       end
     end

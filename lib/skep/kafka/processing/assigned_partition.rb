@@ -46,9 +46,11 @@ module Skep
         attr_accessor :left_offset # from which it went back to that one; nil: it didn't
         attr_reader :last_success # when the last try that succeeded began
 
-        # seeking: called with topic, number and place, seeks there and returns the offset.
-        def initialize(reader, id:, wakeup_pipe:, options:, seeking:)
+        # seeking: called with topic, number and place, seeks there and returns the offset. origin:
+        # the OffsetOrigin of its offsets, if it is known.
+        def initialize(reader, id:, wakeup_pipe:, options:, seeking:, origin: nil)
           @reader, @id, @wakeup_pipe, @seeking = reader, id, wakeup_pipe, seeking
+          @origin = origin
           @key = reader.key
           @topic, @number = @key
           @options = options
@@ -63,7 +65,9 @@ module Skep
         end
 
         # metadata: a CommitMetadata. Call it before the first read.
-        def restore(metadata) = @acked_ahead = AckedAhead.new(@reader.epochs, metadata)
+        def restore(metadata)
+          @acked_ahead = AckedAhead.new(@reader.epochs, metadata, origin: @origin)
+        end
 
         # The scheduler makes it ready to be read: it isn't in backoff any more.
         def ready
@@ -221,11 +225,21 @@ module Skep
         end
 
         # Where its next owner begins if nothing more is committed; nil before the first read.
-        def resume_entry = (position || @first)&.then { |offset| entry(offset) }
+        def resume_entry = (position || @first)&.then { |offset| entry_with_acks(offset) }
 
         # [topic, number, offset, epoch, metadata] to commit, without the last two if they aren't
         # known; nil if nothing is done, and no message has failed alone.
-        def commit_entry = done_to&.then { |offset| entry(offset) }
+        def commit_entry = done_to&.then { |offset| entry_with_acks(offset) }
+
+        # The same for librdkafka to commit, which happens after each batch: without the metadata
+        # that takes long. labelled: false leaves out the rest of it.
+        def store_entry(labelled: true)
+          offset = position
+          entry(offset, (@acked_ahead.label(offset) if labelled))
+        end
+
+        # The offset of a transaction: its batch is done before it.
+        def transaction_entry(offset) = entry(offset, @acked_ahead.label(offset))
 
         # The offset of `commit_entry`.
         def done_to = position || (@first if @acked_ahead.failures.any?)
@@ -271,8 +285,9 @@ module Skep
                        order: @order, end_offset:, failures_by_offset: @acked_ahead.failures)
         end
 
-        def entry(offset)
-          metadata = @acked_ahead.metadata(offset, @order)
+        def entry_with_acks(offset) = entry(offset, @acked_ahead.metadata(offset, @order))
+
+        def entry(offset, metadata)
           metadata ? [*key, offset, epoch(offset), metadata] : [*key, offset, *epoch(offset)]
         end
 
@@ -283,7 +298,7 @@ module Skep
           @first = nil # the offset of the first message read
           @end_offset = nil # the next offset, if it isn't the one after the last message
           @order = new_order
-          @acked_ahead = AckedAhead.new(@reader.epochs)
+          @acked_ahead = AckedAhead.new(@reader.epochs, origin: @origin)
           @gathered = [] # message sets for the next batch
           @unpacked = @awaiting_keys = nil
         end

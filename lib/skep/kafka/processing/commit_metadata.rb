@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
-# What a commit says of the messages from its offset on: which of them are done, and how often
-# others have failed alone. The partition's next owner doesn't process the former again, and
-# continues to count the latter.
+# What a commit says besides its offset: to which topic that belongs, which messages from there on
+# are done, and how often others have failed alone. The partition's next owner doesn't use the
+# offset of a topic that was created again since, doesn't process again what is done, and continues
+# to count the failures.
 #
-#   text = CommitMetadata.write(40, done: "0101", failures: { 40 => failures }, epoch: 7)
+#   text = CommitMetadata.write(40, done: "0101", failures: { 40 => failures }, epoch: 7, origin:)
 #   found = CommitMetadata.read(text, 40)   # found.done?(43) => true
 #
 # Brokers accept 4,096 bytes (offset.metadata.max.bytes). So the text has the digits of `done` as a
@@ -23,10 +24,11 @@ module Skep
         class << self
           # offset: of the commit. done: "1" for each offset from that one on whose message is done,
           # or "0". failures: FailureCounts by offset. epoch: the highest leader epoch that was
-          # read. Returns nil if there is nothing to say.
-          def write(offset, done: "", failures: {}, epoch: 0)
+          # read. origin: an OffsetOrigin. Returns nil if there is nothing to say.
+          def write(offset, done: "", failures: {}, epoch: 0, origin: nil)
             done = done[..done.rindex("1")] if done.include?("1")
             plain = { "skep" => 1, "at" => offset, "epoch" => epoch }
+            plain["cluster"], plain["topic"] = *origin if origin
             plain["done"] = bitmap(done) if done.end_with?("1")
             failed = fitting(offset, failures, BYTES - JSON.generate(plain).bytesize)
             plain["failed"] = failed if failed.any?
@@ -70,9 +72,12 @@ module Skep
         attr_reader :offset
         attr_reader :epoch
         attr_reader :failures # FailureCounts by offset
+        attr_reader :origin # nil in commits of versions that didn't write it
 
         def initialize(offset, plain)
           @offset, @epoch = offset, Integer(plain.fetch("epoch"))
+          origin = OffsetOrigin.new(*plain.values_at("cluster", "topic"))
+          @origin = origin if origin.all?(String)
           @done = plain["done"] ? digits(plain["done"]) : ""
           now = OS.now
           @failures = plain.fetch("failed", {}).to_h do |at, one|

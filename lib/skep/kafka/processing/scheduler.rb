@@ -25,6 +25,9 @@ module Skep
   module Kafka
     module Processing
       class Scheduler
+        LABELLED = 2_000 # partitions of a node
+        private_constant :LABELLED
+
         # The partitions assigned to this node, and revoked ones of which work is still in flight.
         class Assignment
           def initialize
@@ -270,6 +273,13 @@ module Skep
 
         def resume_entry(partition) = @lock.synchronize { partition.resume_entry }
 
+        # librdkafka couldn't commit what was stored with metadata.
+        def store_again
+          @lock.synchronize do
+            committable(@assignment.assigned).each { |entry| @offset_store&.store(*entry) }
+          end
+        end
+
         # Returns [topic, number] of the assigned partitions.
         def keys = @lock.synchronize { @assignment.assigned.map(&:key) }
 
@@ -368,6 +378,8 @@ module Skep
           back_off(partition)
         end
 
+        # librdkafka commits stored offsets in one request, of 1 MiB at most: of so many partitions
+        # it commits them without metadata.
         def store(item, offset)
           partition = item.partition
           before = partition.position
@@ -375,8 +387,8 @@ module Skep
           return :partition_lost if partition.revocation == :finished
 
           position = partition.position
-          unless position == before
-            @offset_store&.store(*partition.key, position, *partition.epoch(position))
+          if @offset_store && position != before
+            @offset_store.store(*partition.store_entry(labelled: @assignment.size <= LABELLED))
           end
           @offset_committer&.done(partition) if @offset_store
           :stored

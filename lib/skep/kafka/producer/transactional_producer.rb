@@ -115,8 +115,7 @@ module Skep
           metadata = Librdkafka::Bindings.consumer_group_metadata(@consumer.handle)
           return false if partition.revocation == :finished
 
-          Librdkafka::TopicPartitionList.make([[*partition.key, offset + 1,
-                                                *partition.epoch(offset + 1)]]) do |list|
+          Librdkafka::TopicPartitionList.make([partition.transaction_entry(offset + 1)]) do |list|
             @calls.send_offsets(list, metadata)
           end
           @committing = true

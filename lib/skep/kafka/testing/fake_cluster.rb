@@ -53,7 +53,7 @@ module Skep
           @stored = {}
         end
 
-        def store(topic, number, offset, _epoch = nil)
+        def store(topic, number, offset, _epoch = nil, _metadata = nil)
           @stored[[topic, number]] = offset
           true
         end
