@@ -49,7 +49,7 @@ module Verdicts
     # Returns true if the swarm isn't well afterwards.
     def observe(fault, number)
       @from = @swarm.events.size
-      @bad, @ill, broken = [], nil, nil
+      @bad, @lost, @ill, broken = [], [], nil, nil
       begin
         steady
         plant(fault)
@@ -61,9 +61,10 @@ module Verdicts
       end
       events = @swarm.events.drop(@from)
       seen = Observation.new(fault:, options: @options, seed: @plan.seed, number:, bad: @bad,
-                             condemned: condemned(@from), lost: @lost || [], seconds:, back_after:,
+                             condemned: condemned(@from), lost: @lost, seconds:, back_after:,
                              replaced: events.count { |event| gone?(event) }, broken:,
-                             unfit: pids(events, "kafka_process_unfit"), ill: @ill)
+                             unfit: pids(events, "kafka_process_unfit"), ill: @ill,
+                             planted_at: @planted_at, healed_at: @healed_at)
       yield seen, events
       broken || seen.lost.any?
     end
@@ -222,7 +223,7 @@ module Verdicts
       @dependency.hosts = %w[answer] * 4 if fault.cause == :dependency
       @swarm.kill(@ill) if fault.cause == :process && ready.include?(@ill)
       @swarm.signal(:HUP) if paused? # a paused partition continues with new code
-      since = Skep::OS.now
+      since = @healed_at = Skep::OS.now
       await(BACK) { @stream.last_at.to_f > since } or return
       @stream.last_at - since
     end
@@ -234,11 +235,16 @@ module Verdicts
       end
     end
 
-    # All messages that are begun now are done: a later verdict would count for the next fault.
+    # Waits until all messages that are begun now are done, as long as they become fewer: a later
+    # verdict would count for the next fault.
     def settle
       limit = @stream.highest
-      settled = await(DONE) { @stream.gaps(limit, except: condemned(0)).empty? }
-      @lost = settled ? [] : @stream.gaps(limit, except: condemned(0))
+      loop do
+        @lost = @stream.gaps(limit, except: condemned(0))
+        return if @lost.empty?
+
+        await(DONE) { @stream.gaps(limit, except: condemned(0)).size < @lost.size } or return
+      end
     end
   end
 end

@@ -13,8 +13,10 @@ module Verdicts
   # that were neither handled nor condemned, though later ones of their partition were.
   # seconds: until the verdict (the last bad message condemned, the ill node ended); nil: there was
   # none. back_after: seconds from the fault's end to the first message that was handled.
+  # planted_at, healed_at: as `mono` in the events.
   Observation = Struct.new(:fault, :options, :seed, :number, :bad, :condemned, :unfit, :ill, :lost,
-                           :replaced, :seconds, :back_after, :broken, keyword_init: true) do
+                           :replaced, :seconds, :back_after, :planted_at, :healed_at, :broken,
+                           keyword_init: true) do
     def right? = why_wrong.nil?
     def good_condemned = condemned - bad
 
@@ -32,7 +34,7 @@ module Verdicts
       { kind: fault.kind, cause: fault.cause, right: right?, why: why_wrong, seed:, number:,
         options:, fault: fault.to_h, bad:, condemned:, good_condemned: good_condemned.size,
         unfit:, ill:, lost: lost.size, replaced:, seconds: seconds&.round(2),
-        back_after: back_after&.round(2) }
+        back_after: back_after&.round(2), planted_at:, healed_at: }
     end
 
     private
