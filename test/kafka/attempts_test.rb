@@ -168,6 +168,40 @@ class KafkaAttemptsTest < Skep::TestCase
     assert_equal 12, outcome.committed[["t", 0]]
   end
 
+  test "a seek by key passes over later messages of the batch's unfinished keys, and no others" do
+    seen = []
+    run_keys(%w[a b b c a], threads: 2) do |batch|
+      seen << batch.map(&:offset)
+      batch.seek(:end) if seen.one?
+    end
+
+    assert_equal [[0, 1, 4], [3]], seen
+  end
+
+  test "a seek by key waits for the messages behind a batch that is marked and pauses" do
+    outcome = run_keys(%w[a a b], max_messages: 1) do |batch|
+      batch.mark(batch.first_offset)
+      batch.pause(1) if batch.first_offset.zero?
+      batch.seek(:end) if batch.first_offset == 2
+    end
+
+    assert_equal [0, 1, 2], outcome.done.map(&:offset)
+  end
+
+  test "a seek by key waits for no message that on_error has paused" do
+    { 0 => [0, 1, 0, 1], :end => [0, 1] }.each do |place, offsets|
+      seen = []
+      outcome = run_keys(%w[a b], max_messages: 1, on_error: { IOError => :pause }) do |batch|
+        seen << batch.first_offset
+        raise IOError if seen == [0]
+
+        batch.seek(place) if seen == [0, 1]
+      end
+
+      assert_equal [offsets, 2], [seen, outcome.committed[["t", 0]]]
+    end
+  end
+
   # librdkafka and SourceOptions may disagree about the topics that a pattern matches.
   test "a message of the dead letter topic isn't written there again, and is reported" do
     letter = { topic: "dead", payload: "bad", headers: { "skep.topic" => "t" } }
@@ -196,6 +230,11 @@ class KafkaAttemptsTest < Skep::TestCase
   def run_handler(count, **options)
     messages = Array.new(count) { |n| { key: "k#{n}", payload: n.to_s } }
     Testing.run(source(**options), messages) { |batch, _| yield batch }
+  end
+
+  def run_keys(keys, **options, &block)
+    messages = keys.map { |key| { key: } }
+    Testing.run(source(ordered_by: :key, **options), messages) { |batch, _| block.call(batch) }
   end
 
   def source(**options)

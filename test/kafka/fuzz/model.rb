@@ -144,8 +144,9 @@ module HandlerFuzz
       broken("reported at the offset #{offset}: #{fates.first.item}")
     end
 
-    # Nothing more happens. A message that is paused keeps those behind it, and a seek.
+    # Nothing more happens. A message that is paused keeps those behind it.
     def finished
+      @seeking.each_key { |partition| broken("the partition #{partition} never seeks") }
       paused = @fates.each_value.select do |fate|
         fate.errors.last.is_a?(Errors::Paused) && !fate.final
       end
@@ -176,8 +177,7 @@ module HandlerFuzz
     end
 
     def kept_by?(paused, fate)
-      seeking = @seeking[fate.item.partition] && paused.item.partition == fate.item.partition
-      seeking || paused.equal?(fate) || before?(paused, fate) || before_by_key?(paused, fate)
+      paused.equal?(fate) || before?(paused, fate) || before_by_key?(paused, fate)
     end
 
     # The key of a message whose callable raises is known again once it doesn't, after a crash.

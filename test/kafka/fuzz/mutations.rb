@@ -119,6 +119,16 @@ module HandlerFuzz
       Bug.new("a transaction has output of messages that it doesn't commit",
               [patch("processing/worker", "unless whole && attempt.seen_beyond_end?", "")]),
 
+      # Seeks by key.
+      Bug.new("a seek waits for a message that is paused",
+              [patch("processing/scheduler",
+                     "partition.pass_over(entry) if entry.held?\n" \
+                     "!entry.held? && partition.waits_for?(entry)",
+                     "partition.waits_for?(entry)")], /never seeks/),
+      Bug.new("a seek forgets a pause that others wait for",
+              [patch("processing/assigned_partition", "item.done? || item.offsets.any?",
+                     "item.offsets.any?")], /never seeks/),
+
       # Order and assignment.
       Bug.new("by key, messages don't wait for the one in progress",
               [patch("processing/key_order", "return @busy[key] << message if @busy.key?(key)",

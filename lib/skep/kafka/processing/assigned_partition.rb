@@ -158,15 +158,21 @@ module Skep
             @place = place
             @before = [@before, last&.next, rank(place).first].compact.min
           end
-          @order.take_until(@before, item) if item && @before
+          pass_over(item) if item
+        end
+
+        # A seek doesn't wait for the work item, nor for messages behind it of the same keys.
+        def pass_over(item)
+          @order.take_until(@before, item) if @before
         end
 
         # The lowest offset for which a seek waits; nil if there is none.
         def waits_for = seeking? && @before ? @order.unfinished(@before) : nil
 
-        # Returns true if a seek waits for messages of the work item.
+        # Returns true if a seek waits for messages of the work item, or for the end of its pause:
+        # others of its keys may be behind it.
         def waits_for?(item)
-          item.offsets.any? { |offset| offset < @before.to_i }
+          item.done? || item.offsets.any? { |offset| offset < @before.to_i }
         end
 
         def seeking? = !@place.nil?

@@ -189,9 +189,7 @@ module Skep
             partition = item.partition
             partition.seek(place, item, last)
             item.drop
-            @backoff.drop(partition) do |entry|
-              entry.equal?(partition) || !partition.waits_for?(entry)
-            end
+            @backoff.drop(partition) { |entry| !keep?(partition, entry) }
             partition.waits_for
           end
         end
@@ -394,10 +392,18 @@ module Skep
           :stored
         end
 
+        # Returns true if a seek waits for what is in backoff. It waits for no message that is held.
+        def keep?(partition, entry)
+          return false if entry.equal?(partition)
+
+          partition.pass_over(entry) if entry.held?
+          !entry.held? && partition.waits_for?(entry)
+        end
+
         # Part of a released work item: it waits for its retry or for a worker, or it is done.
         def put_back(part)
           partition = part.partition
-          return if partition.seeking? && !part.done? && !partition.waits_for?(part)
+          return if partition.seeking? && !keep?(partition, part)
 
           @offset_committer&.failed(partition) if part.retry_at && partition.failed(part)
           if part.retry_at && !partition.succeeded_since?(part.awaiting)

@@ -45,6 +45,7 @@ module Skep
         def ready = @retry_at = nil # the scheduler ends its backoff
         def slice = @slices.first
         def done? = @slices.empty?
+        def held? = retry_at == Float::INFINITY # see `pause`
 
         # The offsets of all its messages.
         def offsets = @slices.flat_map { |slice| slice.messages.map(&:offset) }
