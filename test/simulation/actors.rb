@@ -170,6 +170,7 @@ module Simulation
       when "fork" then fork_node(frame)
       when "end" then end_child(frame["pid"])
       when "ping" then post("pong")
+      when "retire" then nil # it forks nothing ahead
       when "leave" then @released = true unless @ignores_release
       end
     end

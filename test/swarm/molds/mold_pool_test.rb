@@ -129,7 +129,7 @@ class MoldPoolTest < Skep::TestCase
     assert_equal :retired, mold.state
     @pool.release_if_unused(mold)
     assert_equal :leaving, mold.state
-    assert_equal ["leave"], received(mold)
+    assert_equal %w[retire leave], received(mold)
   end
 
   test "after the first boot, publishes mold_load_failed for an invalid file and kills the mold" do

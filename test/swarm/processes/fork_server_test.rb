@@ -4,6 +4,49 @@ require "test_helper"
 require "skep/swarm"
 
 class ForkServerTest < Skep::TestCase
+  # A mold as its supervisor sees it. With STARVE its children have no descriptor left.
+  MOLD = <<~'RUBY'
+    require "skep/swarm"
+    include Skep::Swarm::Processes
+    Swarm = Skep::Swarm
+    FORK = { "page_index" => 0, "node" => 0, "task" => 0, "mold" => 0, "placed" => true,
+             "suspects" => [] }.freeze
+    ours, theirs = Swarm::IPC::Channel.pair
+    mold = fork do
+      ours.close
+      swarm = Skep.swarm("s") { |one| one.work { |node| node.wait } }
+      config = Swarm::Definition::Config.new("s", {}, tasks: [{}])
+      channel = Swarm::IPC::Channel.new(theirs)
+      signals = Swarm::Runtime::SelfPipe.new(%w[TERM])
+      orphan_guard = Swarm::Runtime::OrphanGuard.new
+      orphan_guard.orphan_timeout = 5.0
+      Skep.on_fork(child: -> { Process.setrlimit(:NOFILE, 3) }) if defined?(STARVE)
+      ForkServer.new(swarm, config, number: 0, channel:, signals:, orphan_guard:,
+                     finalizers: Skep::Fork::Guard::Finalizers.new).run
+      exit!(0)
+    end
+    theirs.close
+    define_method(:children) do
+      File.read("/proc/#{mold}/task/#{mold}/children").split.map(&:to_i)
+    end
+
+    def received(channel)
+      channel.to_io.wait_readable(60)
+      frame = channel.take
+      yield frame if block_given?
+      frame.type
+    end
+
+    def must
+      deadline = Skep::OS.now + 60
+      until yield
+        abort "not in time" if Skep::OS.now > deadline
+        IO.select(nil, nil, nil, 0.01)
+      end
+    end
+  RUBY
+  private_constant :MOLD
+
   test "doesn't use a preforked child if the kernel refuses to pass the order's descriptor" do
     out, = run_program(<<~'RUBY')
       require "skep/swarm"
@@ -86,6 +129,44 @@ class ForkServerTest < Skep::TestCase
     @node.signal(:KILL)
     @node.wait
     @node.close
+  end
+
+  test "ends the child that it has forked ahead once its mold is retired" do
+    out, err, = run_program(<<~RUBY)
+      #{MOLD}
+      ours.post("fork", FORK) # without a socket: it is refused, and a process is forked ahead
+      ahead = nil
+      must { ahead = children.find { |pid| File.read("/proc/\#{pid}/cmdline").include?("preforked") } }
+      ours.post("retire")
+      must { children.empty? }
+      ours.post("fork", FORK)
+      must { received(ours) == "fork_failed" }
+      ours.post("leave")
+      ours.close
+      p [ahead.class, Process.wait2(mold).last.exitstatus]
+    RUBY
+
+    assert_equal ["[Integer, 0]\n", ""], [out, err]
+  end
+
+  test "a child without descriptors ends with one sentence and 75" do
+    out, err, = run_program(<<~RUBY)
+      STARVE = true
+      #{MOLD}
+      null = File.open(IO::NULL)
+      ours.post("fork", FORK, lend: [null])
+      exit_status = nil
+      must { received(ours) { |frame| exit_status = frame["exit_status"] } == "exited" }
+      ours.post("leave")
+      ours.close
+      Process.wait(mold)
+      p exit_status
+    RUBY
+
+    assert_equal "75\n", out
+    sentences = err.lines.uniq
+    assert_equal 1, sentences.size, err
+    assert_match(/\Askep: a process of s could not begin: no file descriptor is left: /, err)
   end
 
   def teardown

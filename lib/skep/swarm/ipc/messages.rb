@@ -105,6 +105,7 @@ module Skep
           "end" => row("kills a process for which the supervisor has no descriptor, if it " \
                        "doesn't end within stop_timeout", "pid" => Field::WHOLE),
           "ping" => row("answers `pong`"),
+          "retire" => row("ends the process that it has forked ahead, and forks no other ahead"),
           "leave" => row("ends when its channel closes, without waiting for its nodes")
         )
 

@@ -129,7 +129,11 @@ module Skep
         # It couldn't answer until now.
         def excuse(now) = @pinged_at &&= now
 
-        def retire = change(:retire)
+        # Until it is ready there is nothing that it has forked ahead.
+        def retire
+          change(:retire)
+          @channel.post("retire") if booted?
+        end
 
         # Lets it end: the mold leaves when its channel closes.
         def release

@@ -91,6 +91,7 @@ module Skep
           when "fork" then fork_node(frame)
           when "end" then end_child(frame["pid"])
           when "ping" then @link.post("pong")
+          when "retire" then retire
           when "leave" then @released = true
           end
         end
@@ -103,7 +104,13 @@ module Skep
           @link.post("fork_failed", { "page_index" => frame["page_index"], "error" => e.message })
         ensure
           frame.ios.each(&:close)
-          @preforked_child.soon
+          @preforked_child.soon unless @retired
+        end
+
+        # It forks nothing more but what was asked for before.
+        def retire
+          @retired = true
+          @preforked_child.discard
         end
 
         def report_stuck(pid) = @link.post("preforked_stuck", { "pid" => pid })
@@ -158,24 +165,28 @@ module Skep
         # Forks a child, in which the block returns the exit status.
         def fork
           Runtime::SelfPipe.with_inherited_handlers do
-            Process.fork do
-              signals = Runtime::SelfPipe.new(NodeMain::SIGNALS, inherited: @signals,
-                                              unless_handled: NodeMain::SUPERVISOR_SIGNALS)
-              @orphan_guard.adopt_as_node
-              [@signals, @preforked_child].each(&:close_in_child)
-              [@loop, @channel].each(&:close)
-              [*@children.keys, *@unreaped].each(&:close)
-              Process.exit(yield(control(signals)))
-            end
+            Process.fork { Process.exit(yield(control)) }
           end
         end
 
         # In a child, from here to its end.
 
-        def control(signals)
+        # What is the mold's is closed first: a child of a mold without free descriptors needs them.
+        # Where it still can't begin, that isn't the application's fault: trying again may help.
+        def control
+          @orphan_guard.adopt_as_node
+          [@signals, @preforked_child].each(&:close_in_child)
+          [@loop, @channel].each(&:close)
+          [*@children.keys, *@unreaped].each(&:close)
+          signals = Runtime::SelfPipe.new(NodeMain::SIGNALS, inherited: @signals,
+                                          unless_handled: NodeMain::SUPERVISOR_SIGNALS)
           @finalizers.disarm
           Processes::ControlThread.new(signals:, orphan_guard: @orphan_guard,
                                     orphan_timeout: @config.orphan_timeout).start
+        rescue SystemCallError, ThreadError => e # no descriptor, no memory, no thread
+          why = (OS::Refused.of(e) if e.is_a?(SystemCallError)) || e
+          warn("skep: a process of #{@swarm.name} could not begin: #{why.message}")
+          Process.exit!(ExitCode::UNAVAILABLE)
         end
 
         # Returns the exit status of a node.

@@ -12,6 +12,7 @@
 # | prepare, with the page | preload, warm, warmup: ready, or refused |
 # | fork, with a socket | forked with a pidfd, or fork_failed; when the child has ended: exited |
 # | ping | pong |
+# | retire | forks nothing ahead any more |
 # | leave, and closes the channel | ends. Without `leave` it stays until its nodes have ended |
 #
 # IPC::Messages has the fields. A mold has no thread of its own, keeps no node's socket, and ends

@@ -10,6 +10,7 @@
 # | the work or on_boot raised | 1 |
 # | it was forced by a signal sent to the node itself | 2 |
 # | its supervisor died | 3 |
+# | it had no descriptor, memory or thread to begin with (ForkServer) | 75 |
 #
 # After :become_mold its caller ends it as a node (`leave`, then `became_mold` or `unfit`) and
 # starts the mold.
