@@ -50,6 +50,7 @@ module Verdicts
     def observe(fault, number)
       @from = @swarm.events.size
       @bad, @lost, @ill, broken = [], [], nil, nil
+      @earlier = condemned(0)
       begin
         steady
         plant(fault)
@@ -61,7 +62,7 @@ module Verdicts
       end
       events = @swarm.events.drop(@from)
       seen = Observation.new(fault:, options: @options, seed: @plan.seed, number:, bad: @bad,
-                             condemned: condemned(@from), lost: @lost, seconds:, back_after:,
+                             condemned: condemned(@from) - @earlier, lost: @lost, seconds:, back_after:,
                              replaced: events.count { |event| gone?(event) }, broken:,
                              unfit: pids(events, "kafka_process_unfit"), ill: @ill,
                              planted_at: @planted_at, healed_at: @healed_at)
@@ -204,14 +205,16 @@ module Verdicts
     end
 
     def judged?(fault)
-      return (@bad - condemned(0)).empty? if @options[:dead_letters] || fault.ends_nodes?
+      return (@bad - condemned(@from, %w[dead_lettered])).empty? if @options[:dead_letters]
+      return (@bad - condemned(@from)).empty? if fault.ends_nodes?
 
       @bad.all? { |id| @stream.tries(id) >= TRIES }
     end
 
-    def condemned(from)
+    # Returns the messages that one of these events from that one on is about.
+    def condemned(from, names = CONDEMNED)
       @swarm.events.drop(from).filter_map do |event|
-        next unless CONDEMNED.include?(event["event"]) && event["topic"] == @topic
+        next unless names.include?(event["event"]) && event["topic"] == @topic
 
         @stream.id(event["partition"], event["offset"])
       end.uniq
