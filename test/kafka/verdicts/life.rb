@@ -62,7 +62,8 @@ module Verdicts
       end
       events = @swarm.events.drop(@from)
       seen = Observation.new(fault:, options: @options, seed: @plan.seed, number:, bad: @bad,
-                             condemned: condemned(@from) - @earlier, lost: @lost, seconds:, back_after:,
+                             condemned: condemned(@from) - @earlier, lost: @lost,
+                             seconds:, back_after:,
                              replaced: events.count { |event| gone?(event) }, broken:,
                              unfit: pids(events, "kafka_process_unfit"), ill: @ill,
                              planted_at: @planted_at, healed_at: @healed_at)
