@@ -134,6 +134,19 @@ class BatchTest < Skep::TestCase
     assert Batch.new(@slice).mark(10) # without a node
   end
 
+  test "marks nothing if a transaction has output of messages after the one at which each ended" do
+    { true => [false, []], false => [true, [10]] }.each do |one_transaction, result|
+      marker = Struct.new(:marks) { def mark(offset) = marks << offset }.new([])
+      recorder = Fakes::ProgressRecorder.new([], 0)
+      attempt = Skep::Kafka::Processing::Attempt.new(@slice, recorder, marker, one_transaction:)
+      assert attempt.owned?(Struct.new(:confirmed?, :limit).new(true, 60.0))
+      attempt.batch.each { nil }
+      attempt.end_early
+      assert_equal [10], attempt.batch.map(&:offset)
+      assert_equal result, [attempt.batch.mark(10), marker.marks]
+    end
+  end
+
   test "remembers a requested pause or seek until the next try" do
     attempt
     @batch.pause(3)

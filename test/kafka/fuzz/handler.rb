@@ -168,12 +168,18 @@ module HandlerFuzz
       some.each { |fate| fate.settled = true }
       marked = @batch.mark(offset)
       marked || @batch.revoked? or raise Broken, "a mark was refused"
+      return undo(some, before) if !marked && @ended && seen_beyond_end?
+
       @marked |= some
       @model.done(some) unless lost
     rescue Skep::Kafka::OutputFailed
-      some.zip(before) { |fate, value| fate.settled = value }
+      undo(some, before)
       raise
     end
+
+    # The transaction has output of messages that the next owner processes.
+    def seen_beyond_end? = @program.transactional? && %i[looked_before nested].include?(mode)
+    def undo(some, before) = some.zip(before) { |fate, value| fate.settled = value }
 
     def produced_last
       mode == :looked_before ? @batch.last_offset : @visiting.item.offset

@@ -112,12 +112,12 @@ module HandlerFuzz
                      "return report_undone(slice) unless delivered\n\n" \
                      "@database_offsets&.advance(item)")]),
       Bug.new("a mark counts for messages that weren't yielded",
-              [patch("processing/attempt", "yielded = @ended_at ? [offset, @ended_at].min : offset",
+              [patch("processing/attempt", "yielded = @ended_at ? [offset, last_done].min : offset",
                      "yielded = offset")]),
       Bug.new("a batch whose loop ended early is done as a whole",
               [patch("processing/worker", "elsif attempt.ended_at", "elsif false")]),
       Bug.new("a transaction has output of messages that it doesn't commit",
-              [patch("processing/worker", "unless whole && attempt.seen_beyond_end?", "")]),
+              [patch("processing/attempt", "@one_transaction && seen_beyond_end? ?", "false ?")]),
 
       # Seeks by key.
       Bug.new("a seek waits for a message that is paused",

@@ -30,8 +30,9 @@ module Skep
         # ended, which wasn't tried; nil: it isn't one.
         attr_reader :error, :offset, :marked, :size, :halved, :unreadable, :crashes
 
-        def initialize(slice, node = nil, marker = nil)
-          @node, @marker, @whole = node, marker, slice
+        # one_transaction: what the handler writes is committed together.
+        def initialize(slice, node = nil, marker = nil, one_transaction: false)
+          @node, @marker, @whole, @one_transaction = node, marker, slice, one_transaction
           @filtered = 0
           take(slice)
         end
@@ -63,9 +64,12 @@ module Skep
         # The handler has returned: a handler that keeps the batch can't mark anything any more.
         def detach = @marker = nil
 
-        # Returns true if the handler may have processed messages after `ended_at`: it used
-        # `messages` or `payloads`, or had another loop before the one that ended early.
-        def seen_beyond_end? = @seen_all || @loops - @looped > 1
+        # The last message that is done if `each` has ended early. A transaction holds all outputs
+        # of the handler: none is done if some of them may come from messages that the partition's
+        # next owner processes.
+        def last_done
+          @one_transaction && seen_beyond_end? ? @whole.first_offset - 1 : @ended_at
+        end
 
         # The offset of the message that `each` had yielded when this error, or a cause of it, left
         # the loop; nil if it came from elsewhere.
@@ -111,7 +115,7 @@ module Skep
         def mark(offset)
           return false unless @marker
 
-          yielded = @ended_at ? [offset, @ended_at].min : offset
+          yielded = @ended_at ? [offset, last_done].min : offset
           return false if yielded < @slice.first_offset || @marker.mark(yielded) == false
 
           @all_marked ||= yielded == @slice.last_offset
@@ -134,6 +138,10 @@ module Skep
         def inspect = "#<Skep::Kafka::Processing::Attempt #{@slice.label}>"
 
         private
+
+        # Returns true if the handler may have processed messages after `ended_at`: it used
+        # `messages` or `payloads`, or had another loop before the one that ended early.
+        def seen_beyond_end? = @seen_all || @loops - @looped > 1
 
         def take(slice)
           @slice = slice

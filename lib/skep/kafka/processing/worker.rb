@@ -142,12 +142,14 @@ module Skep
           item.waited_for_others = true
         end
 
+        def one_transaction = @transactional || !@database_offsets.nil?
+
         # An exception that ends the node leaves the messages on the status page.
         def try(item)
           topic = topic_of(item)
           @node.in_flight(item.slice.label)
           @node.beat
-          attempt = Attempt.new(item.slice, @node, @completion.marker(item))
+          attempt = Attempt.new(item.slice, @node, @completion.marker(item), one_transaction:)
           @completion.begin_try(item)
           filter(topic, item, attempt)
           deserialize(topic, attempt)
@@ -193,7 +195,7 @@ module Skep
           call_handler(item, attempt) if attempt.slice.size.positive?
           return if attempt.requested
 
-          last = attempt.ended_at ? last_done(item, attempt) : item.last_offset
+          last = attempt.ended_at ? attempt.last_done : item.last_offset
           return if last < item.slice.first_offset
 
           @outputs.end_batch(item.partition, last)
@@ -223,18 +225,9 @@ module Skep
           requested = attempt.requested
           if requested then topic.failure_handler.pause_or_seek(item, requested)
           elsif attempt.ended_at
-            @completion.batch_ended_early(item, last_done(item, attempt))
+            @completion.batch_ended_early(item, attempt.last_done)
           else batch_done(item, attempt)
           end
-        end
-
-        # A transaction holds all outputs of the handler. It is aborted if some of them may come
-        # from messages that the partition's next owner processes.
-        def last_done(item, attempt)
-          whole = @outputs.transactional? || @database_offsets
-          return attempt.ended_at unless whole && attempt.seen_beyond_end?
-
-          item.slice.first_offset - 1
         end
 
         def batch_done(item, attempt)
