@@ -15,7 +15,8 @@ module Skep
       def setup
         super
         broker(orders: 1)
-        @node = FakeNode.new
+        @events = events = []
+        @node = FakeNode.new { |name, facts| events << [name, facts] }
         options = Config::SourceOptions.new(**self.options)
         @consumer = Consumer.new(options.settings.consumer("test", 0, group: "readers",
                                                                         commit_interval: 5.0))
@@ -62,6 +63,22 @@ module Skep
         assert_empty codes
       end
 
+      test "reports a missing topic once, until it is assigned, and none that a pattern matched" do
+        missing = lambda do |topic|
+          text = "Subscribed topic not available: #{topic}: Broker: Unknown topic or partition"
+          @event_loop.send(:handle, Fakes::KafkaEvent.new(:error, 3, text))
+        end
+        reported = -> { named(@events, "kafka_topic_missing").map { |facts| facts[:topic] } }
+        2.times { %w[orders orders-7].each(&missing) }
+        assert_equal %w[orders], reported.call
+        Librdkafka::TopicPartitionList.make([["orders", 0]]) { |list| assigned(list) }
+        2.times { missing.call("orders") }
+        assert_equal %w[orders orders], reported.call
+        assert_empty named(@events, "kafka_error")
+        @event_loop.start
+        @event_loop.stop
+      end
+
       test "starts no metadata request while it retries its last commit" do
         codes = [Librdkafka::ErrorCode::REBALANCING.first, 0]
         @consumer.define_singleton_method(:commit) { |*| codes.shift }
@@ -71,6 +88,15 @@ module Skep
 
         assert_equal 0, @event_loop.commit_last
         assert_empty Thread.list.map(&:name).grep("skep.kafka.metadata")
+      end
+
+      private
+
+      def assigned(list)
+        @event_loop.instance_variable_get(:@rebalance_listener)
+                   .define_singleton_method(:partitions_assigned) { |_| nil }
+        code = Librdkafka::ErrorCode::ASSIGN_PARTITIONS
+        @event_loop.send(:rebalance, Struct.new(:code, :list).new(code, list))
       end
     end
   end

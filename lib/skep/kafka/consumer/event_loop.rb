@@ -61,6 +61,7 @@ module Skep
             fetch_errors: @fetch_errors, topic_recreation: @topic_recreation
           )
           @stopping = Librdkafka::WakeupPipe.new
+          @missing = [] # topics that were reported as missing, until they are assigned
         end
 
         def start
@@ -263,6 +264,7 @@ module Skep
           end
 
           @lease.confirm
+          @missing -= event.list.keys.map(&:first)
           @rebalance_listener.partitions_assigned(event.list)
           query_topic_ids
         end
@@ -300,8 +302,17 @@ module Skep
           return @report.error(event, name: :kafka_unauthorized, hint: advice) if advice
 
           return if @broker_outage.take_error(event)
-          return @report.error(event) unless (topic = event.text[TOPIC_MISSING, 1])
 
+          missing = event.text[TOPIC_MISSING, 1]
+          missing ? topic_missing(missing) : @report.error(event)
+        end
+
+        # librdkafka says it again whenever the topic, or another one of a pattern, was deleted. Of
+        # a topic that only matched a pattern nobody expects that it comes back.
+        def topic_missing(topic)
+          return if @missing.include?(topic) || !@options.topics.include?(topic)
+
+          @missing << topic
           @report.event(:kafka_topic_missing, level: :warn, topic: @report.clean(topic),
                                               hint: "skep waits until the topic is created")
         end
