@@ -60,8 +60,7 @@ module Simulation
       "a slot forgets when to look again" =>
         [patch("nodes/node_pool", "slot.timer = @loop.at(until_then) { reconcile(slot) }", "nil")],
       "a slot that waits for the budget is forgotten" =>
-        [patch("nodes/node_pool", "until_then == :budget ? @waiting[slot] = true :",
-               "until_then == :budget ? nil :")],
+        [patch("nodes/waiting_slots", "@slots.fetch(kind)[slot] = true if kind", "")],
       "a process that is overdue isn't killed" =>
         [patch("nodes/slot_policy", "return [:kill, overdue] if overdue", "")],
       "a slot that wants no process keeps it" =>
@@ -173,8 +172,8 @@ module Simulation
       "one slot too many is replaced for a reason of its own" =>
         [patch("nodes/budget", "[@slots.call.size / SHARE, 1].max", "2")],
       "a successor needs no room to boot" =>
-        [patch("nodes/slot_policy", "allowed = budget.boot?(slot, now) && (situation",
-               "allowed = budget.open? && budget.mold_for(slot)&.ready? && (situation")],
+        [patch("nodes/slot_policy", "return [:wait, :room] unless budget.boot?(slot, now)",
+               "return [:wait, :room] unless budget.open? && budget.mold_for(slot)&.ready?")],
 
       # Generations.
       "a rollout has no generation of its own" =>

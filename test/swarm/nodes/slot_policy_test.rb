@@ -110,16 +110,16 @@ class SlotPolicyTest < Skep::TestCase
     assert_equal [:wait, NOW + 2], look(slot)
     slot.not_before = NOW
     assert_equal :launch, look(slot)
-    assert_equal %i[wait budget], look(slot, Budget.new(false, true, true))
+    assert_equal %i[wait room], look(slot, Budget.new(false, true, true))
   end
 
   test "launches a successor only within both budgets, or within one if memory is needed" do
     slot = Slot.new(node: Process.new(state: :ready), **WISHES[:new])
-    assert_equal %i[wait budget], look(slot, Budget.new(true, false, true))
-    assert_equal %i[wait budget], look(slot, Budget.new(true, true, false))
+    assert_equal %i[wait room], look(slot, Budget.new(true, false, true))
+    assert_equal %i[wait turn], look(slot, Budget.new(true, true, false))
     slot.node = Process.new(**CURRENT[:stopped_now].first)
     assert_equal :launch_successor, look(slot, Budget.new(true, true, false))
-    assert_equal %i[wait budget], look(slot, Budget.new(true, false, true))
+    assert_equal %i[wait room], look(slot, Budget.new(true, false, true))
   end
 
   private

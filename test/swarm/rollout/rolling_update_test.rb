@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require_relative "rollout_parts"
 
 class RollingUpdateTest < Skep::TestCase
@@ -116,6 +117,11 @@ class RollingUpdateTest < Skep::TestCase
     assert_equal [3, 3], %i[node_replacing node_replaced].map { |name| @parts.names.count(name) }
   end
 
+  test "looks at a slot as often among many as among few" do
+    few, many = [20, 60].map { |count| looks_of_a_restart(count) }
+    assert_operator many, :<, 4 * few
+  end
+
   test "needs no node for a slot that is removed meanwhile" do
     wait_alone
     @parts.node_pool.remove(slots[2], "scale")
@@ -130,6 +136,20 @@ class RollingUpdateTest < Skep::TestCase
   end
 
   private
+
+  # How often the policy is asked.
+  def looks_of_a_restart(nodes)
+    @parts = fresh(*[0] * nodes)
+    @parts.ready(booting.first) while booting.any?
+    looks, policy = 0, Skep::Swarm::Nodes::SlotPolicy.method(:next)
+    count = ->(*facts) { (looks += 1) && policy.call(*facts) }
+    Skep::Swarm::Nodes::SlotPolicy.stub(:next, count) do
+      update.start
+      nodes.times { @parts.replace_one }
+    end
+    assert_equal :done, @update.state
+    looks
+  end
 
   def slots = @parts.slots
   def booting = @parts.booting

@@ -65,8 +65,16 @@ module Skep
         def surge?(slot)
           return slot.successor_due? if @replacing.key?(slot)
 
-          kind = kind(slot)
-          @replacing.each_value.count(kind) < limit(kind)
+          turn?(kind(slot))
+        end
+
+        # May another slot be replaced for such a reason?
+        def turn?(kind) = @replacing.each_value.count(kind) < limit(kind)
+
+        # Of the reason for which a slot's process is replaced.
+        def kind(slot)
+          own = slot.node.replace_for
+          own && !ROLLOUTS.include?(own) ? :own_reason : :rollout
         end
 
         def booting(node)
@@ -77,11 +85,6 @@ module Skep
         def replaced(slot) = @replacing.delete(slot)
 
         private
-
-        def kind(slot)
-          own = slot.node.replace_for
-          own && !ROLLOUTS.include?(own) ? :own_reason : :rollout
-        end
 
         def limit(kind) = kind == :rollout ? 1 : [@slots.call.size / SHARE, 1].max
       end

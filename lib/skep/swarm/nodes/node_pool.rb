@@ -55,7 +55,6 @@ module Skep
           @slots = config.placement.each_with_index.map { |task, id| slot(id, task) }
           @spare_slots = Array.new(config.spares) { |number| SpareSlot.new(number) }
           @helper = HelperSlot.new(config.events) if config.helper?
-          @waiting = {}.compare_by_identity # slots that wait for the budget
           @generation = @last_generation = 0
           build
           @events.subscribe { |event| pass_on(event) if @helper }
@@ -339,6 +338,7 @@ module Skep
           @recovery_times = Stats::RecoveryTimes.new
           @restart_policy = RestartPolicy.new(@config)
           @budget = Budget.new(@config, node_table:, slots: -> { slots }, spare: method(:spare_for))
+          @waiting = WaitingSlots.new(@budget)
           shared = { loop: @loop, events: @events }
           @crash_attribution = Health::CrashAttribution.new(self, scoreboard:, events: @events)
           @hung_node_killer = Health::HungNodeKiller.new(@config, scoreboard:, **shared)
@@ -494,24 +494,24 @@ module Skep
 
         def ask_for_backtraces(nodes) = nodes.each { |node| node.channel.post("backtraces") }
 
-        # until_then: a time, or :budget; nil: until the next fact.
+        # until_then: a time, or what it needs of the budget; nil: until the next fact.
         def wait(slot, until_then)
-          until_then == :budget ? @waiting[slot] = true : @waiting.delete(slot)
+          time = until_then.is_a?(Float)
+          @waiting.put(slot, time ? nil : until_then)
           slot.timer&.cancel
-          return unless until_then.is_a?(Float) && until_then.finite?
+          return unless time && until_then.finite?
 
           slot.timer = @loop.at(until_then) { reconcile(slot) }
         end
 
-        # Slots that wait for the budget may have what they need now: those without a process first.
+        # Slots that wait for the budget may have what they need now.
         def use_budget
-          return if @waiting.empty?
-          return unless @budget.room?(OS.now) || spare_slots.any?(&:spare)
-
-          @waiting.keys.partition { |slot| !slot.live? }.flatten(1).each do |slot|
-            act(slot) if @waiting.key?(slot)
+          acted = false
+          @waiting.each_due(spares: -> { spare_slots.any?(&:spare) }) do |slot|
+            acted = true
+            act(slot)
           end
-          @rollout&.look
+          @rollout&.look if acted
         end
 
         def end_replacement(slot, succeeded:)

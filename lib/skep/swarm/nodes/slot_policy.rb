@@ -10,7 +10,8 @@
 #   # => [:stop, process]       ask it to end
 #   # => [:kill, process]       end it
 #   # => [:wait, until]         nothing now; look again at that time, or at the next fact
-#   # => [:wait, :budget]       nothing now; look again when another slot needs less
+#   # => [:wait, :room]         nothing now; look again when there is room for another boot
+#   # => [:wait, :turn]         nothing now; look again when another slot has been replaced
 #
 # NodePool#reconcile asks after each fact about the slot, and does it. No harm is done if a fact
 # comes late or twice, or if a look is missed: the next look finds what is to be done.
@@ -88,12 +89,13 @@ module Skep
           def launch(slot, now, budget)
             return [:wait, slot.not_before] if slot.not_before && slot.not_before > now
 
-            budget.launch?(slot, now) ? :launch : [:wait, :budget]
+            budget.launch?(slot, now) ? :launch : [:wait, :room]
           end
 
           def launch_successor(slot, now, budget, situation)
-            allowed = budget.boot?(slot, now) && (situation == :stopped_now || budget.surge?(slot))
-            allowed ? :launch_successor : [:wait, :budget]
+            return [:wait, :room] unless budget.boot?(slot, now)
+
+            situation == :stopped_now || budget.surge?(slot) ? :launch_successor : [:wait, :turn]
           end
 
           def with_successor(slot)
