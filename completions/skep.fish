@@ -19,7 +19,7 @@ complete -c skep -e
 complete -c skep -n __fish_use_subcommand -f -a run -d 'Run the swarm that a file describes'
 complete -c skep -n '__fish_seen_subcommand_from run' -F
 complete -c skep -n '__fish_seen_subcommand_from run' -l nodes -x -d 'nodes instead of the file\'s'
-complete -c skep -n '__fish_seen_subcommand_from run' -l control -r -F -d 'the control socket\'s path'
+complete -c skep -n '__fish_seen_subcommand_from run' -l control -r -F -d 'the control socket\'s path; false: none'
 complete -c skep -n '__fish_seen_subcommand_from run' -l metrics -x -d 'where metrics are served, IP:PORT or unix:/PATH'
 complete -c skep -n '__fish_seen_subcommand_from run' -l log -r -F -d 'log to a file instead of stdout'
 complete -c skep -n '__fish_seen_subcommand_from run' -l log-level -x -d 'debug, info, warn or error'

@@ -161,8 +161,8 @@ module Simulation
 
       # Budget.
       "one node too many boots" =>
-        [patch("nodes/budget", "@booting.size < @config.boot_concurrency",
-               "@booting.size <= @config.boot_concurrency")],
+        [patch("nodes/budget", "@booting.size >= @config.boot_concurrency",
+               "@booting.size > @config.boot_concurrency")],
       "a boot doesn't give its room back" =>
         [patch("nodes/budget",
                "@booting.select! { |node| node.state == :booting && @node_table.include?(node) }",

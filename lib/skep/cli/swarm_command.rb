@@ -55,6 +55,7 @@ module Skep
         path = File.join(directory, "#{name}.sock")
         return path if ours?(path)
 
+        why = without_socket(path) and raise CommandFailed, why
         raise CommandFailed, "no swarm called #{name} runs in #{directory}: #{advice(name)}"
       end
 
@@ -69,11 +70,28 @@ module Skep
       def only_one
         paths = running
         return paths.first if paths.one?
-        raise CommandFailed, "no swarm runs in #{directory}: #{ELSEWHERE}" if paths.empty?
+        raise CommandFailed, unreachable || none if paths.empty?
 
         names = paths.map { |path| name_of(path) }
         raise CommandFailed, "several swarms run here: name one of #{names.join(", ")}"
       end
+
+      # Why no command can reach the swarm that has no socket at that path; nil if none runs there.
+      def without_socket(path)
+        pid = Swarm::Supervisor::NameLock.without_socket(path) or return
+        "swarm #{name_of(path)} (pid #{pid}) has no control socket, as its option control is " \
+          "false: use signals, or start it without that option"
+      end
+
+      # The same for the first swarm without a socket.
+      def unreachable
+        paths = Dir.glob("*.sock.lock", base: directory).sort.map do |file|
+          File.join(directory, file.delete_suffix(".lock"))
+        end
+        paths.lazy.filter_map { |path| without_socket(path) }.first
+      end
+
+      def none = "no swarm runs in #{directory}: #{ELSEWHERE}"
 
       # The paths of the control sockets at which a swarm listens.
       def running

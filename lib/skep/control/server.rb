@@ -13,9 +13,9 @@ require "time"
 #   {"v":1,"follow":{"seq":41}}\n     # then each event as it happens, until the client closes:
 #   {"v":1,"seq":42,"time":"…","mono":1234.5,"level":"warn","event":"node_died","node":0,…}\n
 #
-# CommandHandler lists the other commands. Events are numbered from the supervisor's first one, so
-# that a follower knows how many it has missed. A client that sends nothing, reads nothing or sends
-# too much is closed at a deadline or at a limit.
+# With `control: false` there is no socket. CommandHandler lists the other commands. Events are
+# numbered from the supervisor's first one, so that a follower knows how many it has missed. A
+# client that sends nothing, reads nothing or sends too much is closed at a deadline or at a limit.
 module Skep
   module Control
     class Server < Swarm::Supervisor::Observer
@@ -42,6 +42,8 @@ module Skep
       def configured(supervisor)
         @supervisor = supervisor
         @path = supervisor.config.control_path
+        return remove_leftover unless supervisor.config.control?
+
         listen
         accept_clients
       end
@@ -78,8 +80,13 @@ module Skep
         end
       end
 
+      # This swarm holds the name's lock.
+      def remove_leftover
+        File.unlink(@path) if File.socket?(@path)
+      end
+
       def listen
-        File.unlink(@path) if File.socket?(@path) # a leftover: this swarm holds the name's lock
+        remove_leftover
         before = File.umask(0o177)
         @server = UNIXServer.new(@path)
         @server.listen(Swarm::Supervisor::Acceptor.queue)

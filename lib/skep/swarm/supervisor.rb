@@ -320,7 +320,8 @@ module Skep
         return invalid(config.errors) unless config.valid?
 
         set_title
-        @name_lock = NameLock.new(config.control_path, directory: config.control_directory).take
+        @name_lock = NameLock.new(config.control_path, directory: config.control_directory,
+                                                       socket: config.control?).take
         @boot.watch
         build_pools
         start_observers

@@ -66,6 +66,18 @@ class ConfigTest < Skep::TestCase
     end
   end
 
+  test "control takes a path, or false for no socket, which it warns of" do
+    path = config({ control: "/run/x.sock" })
+    assert_equal ["/run/x.sock", true, []], [path.control_path, path.control?, path.warnings]
+    [false, "false"].each do |none|
+      without = config({ control: none })
+      assert_equal [[], false], [without.errors, without.control?]
+      assert_match(/control is false: .*signals can/, without.warnings.join)
+      assert_match(%r{/a\.sock\z}, without.control_path)
+    end
+    assert_match(/control must be a path .*, or false/, config({ control: 3 }).errors.join)
+  end
+
   test "keeps an option that is set to false" do
     refute config({ huge_pages: false }).huge_pages
   end

@@ -36,6 +36,20 @@ class NameLockTest < Skep::TestCase
     name_lock&.release
   end
 
+  test "shows that its swarm has no control socket, as long as that runs" do
+    assert_nil NameLock.without_socket(@path)
+    [true, false].each do |socket|
+      name_lock = NameLock.new(@path, socket:).take
+      assert_equal !socket, NameLock.without_socket(@path) == Process.pid
+      assert_includes other_refusal, "(pid #{Process.pid})"
+      name_lock.release
+      assert_nil NameLock.without_socket(@path)
+    end
+    pid, = in_child { NameLock.new(@path, socket: false).take }
+    Process.wait(pid)
+    assert_nil NameLock.without_socket(@path)
+  end
+
   test "is free after its release, and after its holder's death" do
     NameLock.new(@path).take.release
     pid, = in_child { NameLock.new(@path).take }

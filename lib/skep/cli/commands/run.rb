@@ -29,7 +29,7 @@ module Skep
 
         def declare_options(parser)
           set(parser, "--nodes N", Integer, "nodes instead of the file's")
-          set(parser, "--control PATH", String, "the control socket's path")
+          set(parser, "--control PATH", String, "the control socket's path; false: none")
           set(parser, "--metrics ADDRESS", String,
               "where metrics are served, IP:PORT or unix:/PATH")
           set(parser, "--log FILE", String, "log to a file instead of stdout")

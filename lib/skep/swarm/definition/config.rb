@@ -75,6 +75,14 @@ module Skep
               })
             end
 
+            def path_or_false(expected)
+              new(nil, expected, lambda { |value|
+                next [false] if value.to_s == "false"
+
+                value if value.is_a?(String) && !value.empty?
+              })
+            end
+
             # Takes no host name: the supervisor binds the address and must not wait for a
             # resolver.
             def address
@@ -109,7 +117,7 @@ module Skep
             refork_after: count(nil, from: 1),
             huge_pages: flag([true]),
             reshare: flag([false]),
-            control: text(nil, "a path for the control socket"),
+            control: path_or_false("a path for the control socket, or false for none"),
             metrics: address,
             log: text(nil, "a file's path (stdout when not given)"),
             log_level: one_of(:info, :debug, :info, :warn, :error),
@@ -125,7 +133,9 @@ module Skep
         OF_SYSTEMD = { "user" => "User=", "group" => "Group=", "umask" => "UMask=",
                        "core_dump" => "LimitCORE=" }.freeze
         NAME_RULE = "use letters, digits, dots and dashes, at most 100"
-        private_constant :NAME, :OF_SYSTEMD
+        NO_CONTROL = "control is false: `skep status`, `stop` and the other commands can't reach " \
+                     "this swarm, nor can the web page; signals can"
+        private_constant :NAME, :OF_SYSTEMD, :NO_CONTROL
 
         attr_reader :name, :tasks, :events, :errors, :warnings
 
@@ -172,14 +182,16 @@ module Skep
         def threads = tasks.map { |task| task["threads"] || 1 }.max || 1
 
         # Returns the path of the control socket: `control:`, or the swarm's name in the run
-        # directory.
+        # directory. The lock of the name is beside it, even if there is no socket.
         def control_path
           control || File.join(RunDirectory.path, "#{name}.sock")
         end
 
+        def control? = control != false
+
         # Returns the directory of the control socket. It isn't checked yet.
         def control_directory
-          RunDirectory.new(File.dirname(control_path), named: !control.nil?)
+          RunDirectory.new(File.dirname(control_path), named: control ? true : false)
         end
 
         def to_h = @values
@@ -210,7 +222,7 @@ module Skep
           plain(value)
         end
 
-        # The reader of a flag returns [true] or [false], because nil means an invalid value.
+        # A reader returns [true] or [false] for a flag, because nil means an invalid value.
         def plain(value) = [[true], [false]].include?(value) ? value.first : value
 
         def unknown_option(key)
@@ -228,6 +240,7 @@ module Skep
           check_log
           check_spares
           check_refork
+          @warnings << NO_CONTROL unless control?
         end
 
         def check_name

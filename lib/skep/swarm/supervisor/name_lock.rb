@@ -7,7 +7,10 @@ require "socket"
 #
 #   NameLock.new("/run/skep/billing.sock").take   # or raises NameTaken or PathUnusable
 #
-# The lock lies beside the control socket, as PATH.lock. Only the supervisor may hold it.
+# The lock lies beside the control socket, as PATH.lock. Only the supervisor may hold it. It has the
+# supervisor's pid and, with `socket: false`, that there is no socket:
+#
+#   NameLock.without_socket("/run/skep/billing.sock")   # => the pid of such a swarm, or nil
 #
 # A cleaner may remove the lock of a running swarm. So a lock that was free is not enough: while a
 # process answers at the control socket, the name is taken. `restore` makes the removed file again.
@@ -17,7 +20,8 @@ module Skep
       class NameLock
         RunDirectory = Definition::RunDirectory
         PathUnusable = RunDirectory::PathUnusable
-        private_constant :RunDirectory, :PathUnusable
+        NO_SOCKET = "without a control socket"
+        private_constant :RunDirectory, :PathUnusable, :NO_SOCKET
 
         class NameTaken < Skep::Error
           def initialize(path:, pid:)
@@ -28,9 +32,27 @@ module Skep
           def exit_code = ExitCode::CONFIGURATION
         end
 
+        # Never takes the lock to find out: a swarm that starts at that moment would be refused.
+        def self.without_socket(path)
+          flags = File::RDONLY | File::NOFOLLOW | File::NONBLOCK
+          text = File.open("#{path}.lock", flags) { |file| file.read(64) }
+          pid = text.to_s[/\A(\d+) #{NO_SOCKET}\z/o, 1]&.to_i
+          pid if pid && alive?(pid)
+        rescue SystemCallError # there is no such lock, or it isn't readable
+          nil
+        end
+
+        def self.alive?(pid)
+          pidfd = OS::Pidfd.open(pid)
+          pidfd.alive?
+        ensure
+          pidfd&.close
+        end
+
         # directory: the socket's, to be checked; it may be a symbolic link where none is given.
-        def initialize(path, directory: nil)
+        def initialize(path, directory: nil, socket: true)
           @path = path
+          @socket = socket
           @lock = "#{path}.lock"
           @directory = directory || RunDirectory.new(File.dirname(path), named: true)
         end
@@ -67,6 +89,7 @@ module Skep
         def release
           return if @file.nil? || @file.closed?
 
+          @file.truncate(0) unless @socket # the program that ran the swarm may live on
           @file.flock(File::LOCK_UN) # for forks that have the file open, too
           @file.close
         end
@@ -130,19 +153,12 @@ advice: "remove that")
           Socket.open(:UNIX, :STREAM) do |socket|
             socket.connect_nonblock(Socket.sockaddr_un(@path))
             pid = socket.getsockopt(:SOCKET, :PEERCRED).unpack("l").first
-            pid if pid.zero? || alive?(pid)
+            pid if pid.zero? || NameLock.alive?(pid)
           end
         rescue Errno::EAGAIN, SocketError # its queue is full; or this system doesn't name the peer
           0
         rescue SystemCallError, ArgumentError # none is there; or the path is too long for a socket
           nil
-        end
-
-        def alive?(pid)
-          pidfd = OS::Pidfd.open(pid)
-          pidfd.alive?
-        ensure
-          pidfd&.close
         end
 
         # Two names of one file are one.
@@ -157,7 +173,7 @@ advice: "remove that")
         # For operators, and for the message of a swarm that is refused the name.
         def write
           @file.truncate(0)
-          @file.pwrite(Process.pid.to_s, 0)
+          @file.pwrite([Process.pid, *(NO_SOCKET unless @socket)].join(" "), 0)
         rescue Errno::EFBIG, Errno::ENOSPC
           nil
         end
