@@ -91,9 +91,10 @@ module Skep
       # Continues reading a partition at a place: an offset, :beginning, :end or a Time. Returns the
       # offset. Commits it first, so that another node continues there too if this one dies. Raises
       # LibrdkafkaError without a broker's answer; the position hasn't changed then. origin: the
-      # OffsetOrigin to commit.
+      # OffsetOrigin to commit. Yields the offset before anything else happens.
       def commit_and_seek(topic, number, place, origin = nil)
         offset = place.is_a?(Integer) ? place : find([topic, number], place, SEEK_SECONDS)
+        yield offset
         # Stored as well, or the next automatic commit would restore the old offset. Without a
         # leader epoch, with which librdkafka would compare the epochs of what it reads next.
         entry = [topic, number, offset, nil, Processing::CommitMetadata.write(offset, origin:)]
@@ -144,6 +145,20 @@ module Skep
 
         code = Librdkafka::ErrorCode::OFFSET_METADATA_TOO_LARGE
         @without_metadata = event.list.to_a.any? { |entry| entry.last == code }
+      end
+
+      # Returns the group and the member's name in it.
+      def identity = [@group, @instance_id]
+
+      # Returns the group's generation that this member is in; nil if it is in none.
+      def generation
+        metadata = Librdkafka::Bindings.consumer_group_metadata(handle)
+        return if metadata.null?
+
+        number = Librdkafka::Bindings.consumer_group_metadata_generation_id(metadata)
+        number unless number.negative?
+      ensure
+        Librdkafka::Bindings.consumer_group_metadata_destroy(metadata) unless metadata.null?
       end
 
       # Returns true for a static member, whose partitions stay assigned to it after `leave` until

@@ -115,6 +115,11 @@ module Skep
           "until it succeeds, and holds up its #{@options.by_key? ? "key" : "partition"}"
       end
 
+      # Returns the size of a node's page for its progress; nil without one.
+      def __progress_cells
+        Consumer::MemberProgress::CELLS if Consumer::MemberProgress.of_use?(@options)
+      end
+
       # For the admin client and for tests.
       def __options = @options
 

@@ -32,6 +32,7 @@ module Skep
         kafka_delivery_failed kafka_transaction_waiting kafka_transactional_id_taken
         kafka_revoked_in_flight kafka_left_group kafka_leave_failed kafka_stop_failed
         kafka_member_fenced
+        kafka_progress_resumed kafka_progress_unused
         kafka_backpressure kafka_paused kafka_seek kafka_seek_waiting kafka_stalled
         kafka_database_offset_behind kafka_database_offset_reset
         handler_failed dead_lettered not_dead_lettered clock_behind

@@ -93,7 +93,7 @@ module HandlerFuzz
                      "places.each { |place| digits.setbyte(place, ZERO) if place",
                      "places.each { |place| nil if place")]),
       Bug.new("by key, a mark is one for the whole batch",
-              [patch("processing/key_order", "break if message.offset > offset", "")]),
+              [patch("processing/key_order", "done = done.take_while { |one| one <= offset }", "")]),
       Bug.new("what a commit says of the messages beyond it is ignored",
               [patch("processing/acked_ahead",
                      "@former ? messages.reject { |message| former.done?(message.offset) } : ",

@@ -49,6 +49,8 @@ module Skep
           @broker_outage = BrokerOutage.new(loop: @loop, options:, consumer:, report:,
                                             changed: method(:outage_changed))
           @topic_recreation = TopicRecreation.new(consumer)
+          @progress = MemberProgress.for(options, node:, consumer:, report:,
+                                                  topic_recreation: @topic_recreation)
           @offset_committer = scheduler.offset_committer
           @fetch_errors = FetchErrors.new(settings: options.settings, consumer:, report:)
           @stall_monitor = StallMonitor.for(options, consumer:, scheduler:, metrics:, report:)
@@ -58,7 +60,7 @@ module Skep
           @rebalance_listener = RebalanceListener.new(
             options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
             broker_outage: @broker_outage, leave_policy: @leave_policy,
-            fetch_errors: @fetch_errors, topic_recreation: @topic_recreation
+            fetch_errors: @fetch_errors, topic_recreation: @topic_recreation, progress: @progress
           )
           @stopping = Librdkafka::WakeupPipe.new
           @missing = [] # topics that were reported as missing, until they are assigned
@@ -96,6 +98,7 @@ module Skep
           code = commit_last
           return false if @consumer.fatal
 
+          @progress&.close if [0, Librdkafka::ErrorCode::NO_OFFSET].include?(code)
           left = !GONE.include?(code) && leave_group
           report_not_left unless left || code == Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID
           left
@@ -165,6 +168,7 @@ module Skep
         def turn
           @loop.turn
           @lease.renew unless @broker_outage.suspected?
+          @progress&.member_seen unless @broker_outage.suspected? || @lease.doubtful?
         rescue NodeStalled, TopicRecreated => e
           end_node(e)
           handle_events

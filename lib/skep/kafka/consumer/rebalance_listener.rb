@@ -29,11 +29,13 @@ module Skep
                          :COMMITTED_SECONDS, :LISTED
 
         def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
-                       broker_outage:, leave_policy:, fetch_errors:, topic_recreation:)
+                       broker_outage:, leave_policy:, fetch_errors:, topic_recreation:,
+                       progress: nil)
           @options, @node, @report = options, node, report
           @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
           @broker_outage, @leave_policy = broker_outage, leave_policy
           @fetch_errors, @topic_recreation = fetch_errors, topic_recreation
+          @progress = progress
           @callbacks = AssignmentCallbacks.for(options, node, report)
           @last_id = 0
           @pause = Threads::Inbox.new # stays empty: only its timeout is used
@@ -53,6 +55,7 @@ module Skep
         def partitions_assigned(list)
           commit
           add(list)
+          @progress&.assigned
           @consumer.assign(list)
           @joined = true
           @lost = false
@@ -159,6 +162,7 @@ module Skep
           superseded = superseded_among(committed, ids)
           @topic_recreation.read(ids)
           begin_again(superseded, list, committed) if superseded.any?
+          @progress&.resume(keys - superseded, committed)
           keys.each { |key| add_partition(partition(key, *committed[key])) }
         end
 
@@ -333,13 +337,17 @@ module Skep
             reader, id: @last_id += 1, wakeup_pipe: @scheduler.wakeup_pipe, options:, origin:,
                     seeking: ->(topic, number, place) { seek(topic, number, place, origin) }
           )
-          Processing::CommitMetadata.read(metadata, offset)&.then { |one| partition.restore(one) }
+          found = Processing::CommitMetadata.read(metadata, offset)
+          partition.restore(found) if found
+          @progress&.add(partition, offset, epoch, found)
           partition
         end
 
         # Returns the offset at which reading continues.
         def seek(topic, number, place, origin)
-          offset = @consumer.commit_and_seek(topic, number, place, origin)
+          offset = @consumer.commit_and_seek(topic, number, place, origin) do |found|
+            @progress&.sought([topic, number], found)
+          end
           @report.event(:kafka_seek, topic:, partition: number, to: place.to_s, offset:)
           offset
         end
@@ -351,6 +359,7 @@ module Skep
 
         def report_rebalance(change, keys)
           held = @scheduler.keys
+          @progress&.keep(held)
           @metrics.rebalanced(keys, held)
           @report.event(:kafka_rebalance, change:, **listed(:partitions, keys),
                                           **listed(:held, held))

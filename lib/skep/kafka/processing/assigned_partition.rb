@@ -41,6 +41,7 @@ module Skep
         attr_reader :awaiting_keys # what was read and waits for its keys
         attr_reader :revocation # nil, :begun or :finished
         attr_writer :in_doubt
+        attr_writer :progress # a ProgressRow; nil: it has none
         attr_reader :user_state # Batch#state
         attr_accessor :database_offset # the next offset in the database; nil: not known yet
         attr_accessor :left_offset # from which it went back to that one; nil: it didn't
@@ -126,10 +127,11 @@ module Skep
 
         # The messages of the item's batch up to that offset are done.
         def done(item, offset)
-          if item.slice then @order.done(item.slice, offset, after: item.marked)
+          if item.slice then offsets = @order.done(item.slice, offset, after: item.marked)
           else @order.skip_to(offset + 1)
           end
           @in_doubt = false
+          note_progress(offsets)
         end
 
         def release(item) = @order.release(item)
@@ -216,6 +218,7 @@ module Skep
         def revoke(revocation)
           @reader.shut
           @revocation = revocation
+          @progress&.clear if revocation == :finished
           running = @attempts_lock.synchronize { @attempts.keys }
           running.each { |attempt| attempt.end_early(at_once: revocation == :finished) }
         end
@@ -359,8 +362,17 @@ module Skep
           left
         end
 
+        # offsets: by key, those that are done now.
+        def note_progress(offsets)
+          return unless @progress
+
+          @progress.done(position, epoch: epoch(position), offsets:,
+                                   highest: offsets ? @reader.epochs.highest : 0)
+        end
+
         def put
           messages, keys, bytes = @unpacked
+          @progress&.opened(messages)
           @order.put(messages, keys, bytes:)
           @unpacked = nil
         end

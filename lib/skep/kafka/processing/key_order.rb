@@ -82,11 +82,9 @@ module Skep
         def done(slice, offset, after: nil)
           messages = slice.messages
           from = after ? messages.bsearch_index { |message| message.offset > after } : 0
-          messages.drop(from || messages.size).each do |message|
-            break if message.offset > offset
-
-            @tracker.done(message.offset)
-          end
+          done = messages.drop(from || messages.size).map(&:offset)
+          done = done.take_while { |one| one <= offset }
+          done.each { |one| @tracker.done(one) }
         end
 
         def skip_to(offset) = @tracker.skip_to(offset)

@@ -8,7 +8,8 @@
 #   messages = order.unpack(message_set)
 #   order.put(messages, order.keys(messages), bytes: message_set.bytes)
 #   messages, keys = order.take      # for a work item; nil while another one is in flight
-#   order.done(slice, 41)            # the slice's messages up to that offset are done
+#   order.done(slice, 41)            # the slice's messages up to that offset are done; by key it
+#                                    # returns their offsets
 #   order.release(item)              # the work item isn't in flight any more
 #
 # KeyOrder orders messages by key.
@@ -46,7 +47,11 @@ module Skep
 
         # For a work item without messages: nothing is taken before its release.
         def take_nothing = @in_flight = true
-        def done(_slice, offset, **) = @position = offset + 1
+
+        def done(_slice, offset, **)
+          @position = offset + 1
+          nil
+        end
 
         # There are no messages before that offset which aren't done.
         def skip_to(offset) = @position = [@position, offset].compact.max

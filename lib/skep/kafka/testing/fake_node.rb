@@ -51,6 +51,7 @@ module Skep
         def ready! = @ready = true
         def ready? = @ready ? true : false # true once ready! was called
         def __boot_time_left = nil
+        def __progress_pages = nil
 
         def assigned!(assigned = true, **facts)
           Swarm::IPC::Arguments.assigned(assigned, facts)

@@ -16,6 +16,7 @@ module Skep
             string err2name int
             int errno2err int
             int error_code pointer
+            int32 consumer_group_metadata_generation_id pointer
             string error_string pointer
             void error_destroy pointer
             int error_is_retriable pointer
