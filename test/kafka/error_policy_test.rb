@@ -72,6 +72,7 @@ module Skep
       test "rejects an invalid on_error, and :dead_letter without a dead letter topic" do
         { [1] => "must be a Hash of error classes",
           { "Gone" => :retry } => "error classes as its keys",
+          { String => :retry } => "error classes as its keys (got String)",
           { Gone => :drop } => "the values :retry, :dead_letter, :pause" }.each do |given, text|
           assert_includes source(on_error: given).errors.join(" "), text
         end

@@ -76,10 +76,10 @@ module Skep
       # A sentence for each invalid option; needs no network.
       def errors = @options.errors
 
-      # Sentences on what the installed librdkafka lacks, and on a connection pool that is smaller
-      # than `threads`; needs no network.
+      # Sentences on what the installed librdkafka lacks, on a connection pool that is smaller than
+      # `threads`, and on dangerous options; needs no network.
       def warnings
-        [*Librdkafka::Bindings.warning, *Failure::DatabasePool.warning(threads)]
+        [*Librdkafka::Bindings.warning, *Failure::DatabasePool.warning(threads), *@options.warnings]
       end
 
       # The options as plain data, without secrets.

@@ -34,11 +34,28 @@ class SourceOptionsTest < KafkaCase
                   "bootstrap.servers is missing",
                   "group must be the name of a consumer group (got nil)",
                   "topics must name at least one topic",
-                  "threads must be a whole number from 1 (got 0)",
+                  "threads must be a whole number from 1 to 1000 (got 0). The threads of a node " \
+                  "share one processor; for more of them add nodes.",
                   "max_messages must be a whole number from 1 (got 1.5)"
   end
 
+  test "warns of a producer whose messages no broker confirms" do
+    [{ producer: { acks: 0 } }, { producer: { "request.required.acks": "0" } },
+     { kafka: { **GOOD[:kafka], acks: 0 } }].each do |unconfirmed|
+      source = Skep::Kafka::Source.new(**GOOD, **unconfirmed)
+      assert_empty source.errors
+      assert_match(/acks is 0, so no broker confirms/, source.warnings.join)
+    end
+    confirmed = Skep::Kafka::Source.new(**GOOD, producer: { acks: 1 })
+    refute_match(/acks is 0/, confirmed.warnings.join)
+    several = Skep::Kafka::Source.new(**GOOD.except(:topics), producer: { acks: 0 }) do |source|
+      source.topic("orders") { |batch, _| batch.each { |message| message } }
+    end
+    assert_match(/acks is 0/, several.warnings.join)
+  end
+
   {
+    { threads: 100_000 } => /threads must be a whole number from 1 to 1000 \(got 100000\)/,
     { topics: "or ders" } => /topics has an invalid name \("or ders"\)/,
     { commit_interval: 0 } => /commit_interval must be seconds above 0 \(got 0\)/,
     { connect_timeout: 0 } =>

@@ -100,6 +100,12 @@ module Skep
         # beyond its offset then, so librdkafka doesn't commit by itself.
         def by_key? = all.any? { |one| one.ordered_by != :partition }
 
+        # A sentence for each value that is legal, and dangerous.
+        def warnings
+          acks = producer["acks"] || producer["request.required.acks"]
+          acks == "0" ? [UNCONFIRMED] : []
+        end
+
         # The seconds after which a message that fails becomes a dead letter although no other has
         # succeeded.
         def patience = @skipped ? 0.0 : retry_for.to_f
@@ -146,7 +152,10 @@ module Skep
         end
 
         def numbers
-          [*must_be("a whole number from 1", threads:, max_messages:, max_out_of_order:) do |value|
+          [*must_be("a whole number from 1 to #{MOST_THREADS}", MORE_NODES, threads:) do |value|
+             whole?(value) && value <= MOST_THREADS
+           end,
+           *must_be("a whole number from 1", max_messages:, max_out_of_order:) do |value|
              whole?(value)
            end,
            *must_be("seconds from 0", max_wait:) { |value| seconds?(value) },
@@ -199,13 +208,18 @@ module Skep
           wrong = must_be("a Hash of error classes", on_error:) { |policy| policy.is_a?(Hash) }
           return wrong if wrong.any?
 
-          [*on_error.keys.grep_v(Module).map do |key|
+          [*on_error.keys.reject { |key| error_class?(key) }.map do |key|
              "on_error must have error classes as its keys (got #{key.inspect})"
            end,
            *must_be("a Hash with the values :retry, :dead_letter, :pause", on_error:) do |policy|
              (policy.values - VERDICTS).empty?
            end,
            *(NO_ERROR_TOPIC if on_error.value?(:dead_letter) && !dead_letter_topic)]
+        end
+
+        # A module may be what an error is extended with.
+        def error_class?(key)
+          key.is_a?(Class) ? key <= Exception : key.is_a?(Module)
         end
 
         def choice
@@ -257,6 +271,10 @@ module Skep
           errors.map { |text| text.sub(/\Akafka:/, "producer:") }
         end
 
+        MOST_THREADS = 1_000
+        MORE_NODES = "The threads of a node share one processor; for more of them add nodes."
+        UNCONFIRMED = "acks is 0, so no broker confirms what node.producer writes: a lost " \
+                      "message, a dead letter too, is reported as delivered. Leave acks out."
         LOOP = "Each dead letter would be read, fail, and be written again; a pattern matches " \
                "the beginning of a name unless it ends with $."
         NO_TOPIC = "max_attempts needs dead_letter_topic (messages would be lost). Set it, or " \
@@ -274,8 +292,9 @@ module Skep
                          "offset in the database, and all messages before it must be done)"
         TWO_STORES = "offsets: :database can't be combined with transactional (an offset is " \
                      "committed in one place). Choose one of them."
-        private_constant :LOOP, :NO_TOPIC, :NO_ERROR_TOPIC, :NO_POISON_TOPIC, :UNCOMMITTED,
-                         :UNORDERED, :UNORDERED_ROWS, :TWO_STORES
+        private_constant :MOST_THREADS, :MORE_NODES, :UNCONFIRMED, :LOOP, :NO_TOPIC,
+                         :NO_ERROR_TOPIC, :NO_POISON_TOPIC, :UNCOMMITTED, :UNORDERED,
+                         :UNORDERED_ROWS, :TWO_STORES
 
         # why: a sentence to add.
         def must_be(what, why = nil, **values)
