@@ -78,6 +78,35 @@ class EventLogTest < Skep::TestCase
     end
   end
 
+  test "reports on stderr how many lines were lost at the end" do
+    _, err, = run_program(<<~RUBY)
+      require "skep/log"
+      reader, writer = IO.pipe
+      log = Skep::Log::EventLog.new(output: writer)
+      log.start(Skep::Swarm::Definition::Config.new("a", {}, tasks: [{}]))
+      reader.close
+      2.times { log.event("lost", :info, {}) }
+      log.on_close
+    RUBY
+
+    assert_equal "skep: 2 lines of the log could not be written\n", err
+  end
+
+  test "the lines of a file that can't be written are reported by the next file" do
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "a.log")
+      File.symlink("/dev/full", path)
+      log = log(log: path)
+      3.times { log.event("lost", :info, {}) }
+      File.unlink(path)
+      log.reopen
+      log.event("written", :info, {})
+      log.on_close
+
+      assert_match(/\A\S+ INFO  written .*lost_lines=3\n\z/, File.read(path))
+    end
+  end
+
   private
 
   def config(options) = Skep::Swarm::Definition::Config.new("a", options, tasks: [{}])

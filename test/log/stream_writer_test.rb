@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fcntl"
+require "stringio"
 require "tempfile"
 require "test_helper"
 require "skep/log"
@@ -77,6 +78,37 @@ class StreamWriterTest < Skep::TestCase
     @stream.drain while @reader.read_nonblock(65_536, exception: false).is_a?(String)
     @stream.write("they are lost\n", reports: lost + 1)
     assert_equal [0, "they are lost\n"], [@stream.lost, @reader.readpartial(100)]
+  end
+
+  test "counts what is left as lost when it gives up" do
+    lines = 2_000
+    lines.times { @stream.write("#{"x" * 99}\n") }
+    lost = @stream.give_up
+    taken = @reader.read_nonblock(1_000_000).count("\n")
+    assert_equal lines, lost + taken
+    assert_operator lost, :>, 1_000
+    refute_predicate @stream, :pending?
+  end
+
+  test "writes to a stream that is no IO" do
+    text = StringIO.new
+    Skep::Log::StreamWriter.for(text).write("one\n")
+    assert_equal "one\n", text.string
+    lines = Class.new(Array) { alias_method :write, :<< }.new
+    stream = Skep::Log::StreamWriter.for(lines)
+    2.times { stream.write("two\n") }
+    assert_equal [%W[two\n two\n], 0], [lines, stream.lost]
+  end
+
+  test "writes a line again that a signal has kept from a stream" do
+    interrupted = 0
+    @writer.define_singleton_method(:syswrite) do |text|
+      raise Errno::EINTR if (interrupted += 1) == 1
+
+      super(text)
+    end
+    @stream.write("one\n")
+    assert_equal ["one\n", 0], [@reader.read_nonblock(100), @stream.lost]
   end
 
   test "counts a line as lost if the reader has closed the pipe" do

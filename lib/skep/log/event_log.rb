@@ -8,7 +8,7 @@
 #
 # Events that happen before the configuration is known wait for it. USR1 opens a file again. A line
 # that can't be written (disk full, no reader, a full pipe) is counted, and reported with the next
-# line that can: the log never blocks or ends the swarm.
+# line that can, or at the end on stderr: the log never blocks or ends the swarm.
 module Skep
   module Log
     class EventLog < Swarm::Supervisor::Observer
@@ -57,10 +57,17 @@ module Skep
 
       def on_close
         @writer.finish(FINISH_TIMEOUT)
+        lost = @writer.give_up
         @writer.close if @opened
+        report_on_stderr(lost) if lost.positive?
       end
 
       private
+
+      # No line of the log can: that was the last one. Never waits either.
+      def report_on_stderr(lost)
+        StreamWriter.for($stderr).write("skep: #{lost} lines of the log could not be written\n")
+      end
 
       def write_early
         @early.each { |line| write(*line) }

@@ -10,7 +10,8 @@ require "io/wait"
 #   writer.lost                    # => how many records were lost and not yet reported
 #   writer.write("2 lost\n", reports: 2)   # they count as reported once this one is written
 #   writer.finish(1.0)             # before the end: waits up to a second for a slow reader
-#   writer.close
+#   writer.give_up                 # => how many records are lost, with those that are left
+#   writer.close                   # the same, and closes
 #
 # StreamWriter and DatagramWriter say how a record is written: `write_some`, `discard_pending` and
 # `close_io`.
@@ -48,10 +49,16 @@ module Skep
         stop_waiting
       end
 
-      # Writes what can be written now and closes; the rest is gone.
-      def close
+      # Writes what can be written now; the rest is lost. Returns how many records are.
+      def give_up
         drain
-        stop_waiting
+        lose_pending if pending?
+        lost
+      end
+
+      # The same, and closes.
+      def close
+        give_up
         close_io
       end
 
@@ -63,12 +70,16 @@ module Skep
         nil while pending? && write_some
         pending? ? wait_for_reader : stop_waiting
       rescue SystemCallError, IOError, ArgumentError # no space, no reader, or an invalid path
+        lose_pending
+      end
+
+      private
+
+      def lose_pending
         @lost += discard_pending + @reporting
         @bytes = 0
         stop_waiting
       end
-
-      private
 
       attr_reader :io
 

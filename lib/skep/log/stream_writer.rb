@@ -6,6 +6,7 @@
 #   writer = StreamWriter.for($stdout)
 #   writer.write("a line\n")
 #
+# A stream that isn't an IO, such as a StringIO that a program has put into $stdout, takes all.
 # A pipe that polls writable takes PIPE_BUF bytes without blocking, pipe(7): lines are written in
 # pieces of that size. A line whose rest is lost ends before the next one is written.
 module Skep
@@ -18,7 +19,7 @@ module Skep
       # A terminal that polls writable may take less than a piece and block: it is opened again,
       # non-blocking for this process alone.
       def self.for(io)
-        return new(io) unless io.tty?
+        return new(io) unless io.is_a?(IO) && io.tty?
 
         new(File.open("/proc/self/fd/#{io.fileno}", File::WRONLY | File::NONBLOCK | File::NOCTTY))
       rescue SystemCallError # no /proc, or the terminal can't be opened
@@ -39,21 +40,33 @@ module Skep
         return end_torn_line if @torn
 
         @piece << @pending.shift while @pending.any? && @piece.bytesize < PIECE
-        written = @io.syswrite(@piece.byteslice(0, PIECE))
+        written = put(@piece.byteslice(0, PIECE))
         @within_line = @piece.getbyte(written - 1) != NEWLINE
         @piece = @piece.byteslice(written..)
         @bytes -= written
         true
       rescue Errno::EAGAIN # a terminal with space for less than a piece
         false
+      rescue Errno::EINTR # by a signal, before it took anything
+        true
+      end
+
+      # Returns how many bytes the stream has taken.
+      def put(piece)
+        return @io.syswrite(piece) if @io.respond_to?(:syswrite)
+
+        @io.write(piece)
+        piece.bytesize
       end
 
       def writable?
+        return true unless @io.is_a?(IO)
+
         !OS::EventLoop::ReadyNow.again { |seconds| @io.wait_writable(seconds) }.nil?
       end
 
       def end_torn_line
-        @io.syswrite("\n")
+        put("\n")
         @torn = @within_line = false
         true
       end
