@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "rbconfig"
+require_relative "user_error"
 
 module Skep
   # Where the application raised an exception: the first line of its backtrace that is neither
@@ -25,7 +26,8 @@ module Skep
     rescue SystemCallError # it was removed
       nil
     end
-    private_constant :LINE, :OWN, :CALLERS, :LINES, :FRAMES, :DEPTH, :RUBY, :START
+    CAUSE = Exception.instance_method(:cause) # the user's class may have a method of that name
+    private_constant :LINE, :OWN, :CALLERS, :LINES, :FRAMES, :DEPTH, :RUBY, :START, :CAUSE
 
     class << self
       # The swarm's file.
@@ -43,7 +45,7 @@ module Skep
       end
 
       def backtrace(error)
-        lines = error.backtrace.to_a.map { |line| line.to_s.scrub }
+        lines = lines_of(error)
         lines = lines.take_while { |line| !line.start_with?(*CALLERS) }
         last = lines.rindex { |line| foreign?(line) }
         lines.first(last ? [last + 1, LINES].min : LINES)
@@ -55,13 +57,20 @@ module Skep
       # causes: skep wraps what it reports of some.
       def each_place(error)
         DEPTH.times do
-          error.backtrace.to_a.first(FRAMES).each do |line|
-            line = line.to_s.scrub
+          lines_of(error, FRAMES).each do |line|
             place = line.match(LINE)&.captures if foreign?(line)
             yield place if place
           end
-          error = error.cause or break
+          error = CAUSE.bind_call(error) or break
         end
+      end
+
+      # Without those of an error whose own `backtrace` raises, or returns something else.
+      def lines_of(error, most = nil)
+        lines = error.backtrace.to_a
+        (most ? lines.first(most) : lines).map { |line| line.to_s.scrub }
+      rescue UserError
+        []
       end
 
       def foreign?(line)

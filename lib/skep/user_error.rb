@@ -15,10 +15,12 @@ module Skep
   # | fatal | Ruby itself raises it, for one in a deadlock; no constant names its class |
   module UserError
     ENDING = [SystemExit, SignalException, NoMemoryError].freeze
-    private_constant :ENDING
+    NAME = Module.instance_method(:name) # the user's class may have a method of that name
+    private_constant :ENDING, :NAME
 
     def self.===(error)
-      error.is_a?(Exception) && ENDING.none? { |one| one === error } && error.class.name != "fatal"
+      Exception === error && ENDING.none? { |one| one === error } &&
+        NAME.bind_call(error.class) != "fatal"
     end
   end
   private_constant :UserError

@@ -155,9 +155,13 @@ class BatchTest < Skep::TestCase
     assert_equal %i[seek beginning], @batch.__attempt.requested
     attempt
     assert_nil @batch.__attempt.requested
-    [-1, Float::NAN].each { |wrong| assert_raises(ArgumentError) { @batch.pause(wrong) } }
+    [-1, Float::NAN, Float::INFINITY, 10**30, Complex(1, 1), "1"].each do |wrong|
+      assert_raises(ArgumentError) { @batch.pause(wrong) }
+    end
     assert_raises(ArgumentError) { @batch.pause(1, level: :loud) }
-    [-1, :middle, nil, 1.5].each { |place| assert_raises(ArgumentError) { @batch.seek(place) } }
+    [-1, :middle, nil, 1.5, 2**63, Time.at(10**18)].each do |place|
+      assert_raises(ArgumentError) { @batch.seek(place) }
+    end
   end
 
   test "discards changes to its messages' strings before the next try" do

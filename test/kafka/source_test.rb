@@ -251,6 +251,26 @@ class KafkaSourceTest < KafkaCase
                  dead.headers)
   end
 
+  test "a handler that ends its thread has failed, and another thread takes its place" do
+    broker(orders: 1, dead: 1)
+    feed("orders", %w[a bad b].map { |payload| ["k", payload, 0] })
+    done = []
+    events = nil
+    _, told = capture_io do
+      events = play({ threads: 2, dead_letter_topic: "dead", max_attempts: 2 }) do |batch, node|
+        batch.each do |message|
+          Thread.exit if message.payload == "bad"
+          done << message.payload
+        end
+        node.stop! if done.last == "b"
+      end
+    end
+
+    assert_equal %w[a b], done.uniq
+    assert_match(/worker.+a new thread starts/, told)
+    assert_match(/HandlerLeft: .+Thread#exit/, named(events, "dead_lettered").first[:error])
+  end
+
   test "logs a failure that repeats, and calls on_error for it, once in ten seconds" do
     broker(orders: 3)
     feed("orders", (0..2).map { |partition| ["k", "bad", partition] })

@@ -8,7 +8,18 @@ require "skep/kafka/testing"
 class KafkaUserErrorsTest < Skep::TestCase
   Odd = Class.new(Exception) # rubocop:disable Lint/InheritException -- as some libraries do
   # What raises, by the name of the error's class.
-  FAILURES = { "SystemStackError" => ->(one) { FAILURES["SystemStackError"].call(one) },
+  # An exception of which nothing can be asked.
+  class Broken < StandardError
+    %i[message to_s inspect backtrace cause full_message detailed_message].each do |name|
+      define_method(name) { |*, **| raise NotImplementedError, "#{name} raises" }
+    end
+
+    def self.name = raise("the class has no name")
+  end
+
+  FAILURES = { "KafkaUserErrorsTest::Broken, whose message raised NotImplementedError" =>
+                 ->(_) { raise Broken },
+               "SystemStackError" => ->(one) { FAILURES["SystemStackError"].call(one) },
                "KafkaUserErrorsTest::Odd" => ->(_) { raise Odd },
                "NotImplementedError" => ->(_) { raise NotImplementedError } }.freeze
   ENDING = [SystemExit, Interrupt, NoMemoryError].freeze
@@ -40,6 +51,37 @@ class KafkaUserErrorsTest < Skep::TestCase
     end
   end
 
+  { "throw" => ->(_) { throw :left },
+    "return" => ->(left) { left.call } }.each do |way, leave|
+    test "a handler that is left by #{way} makes a dead letter of its message" do
+      result = leaving do |left|
+        run_source { |batch| batch.each { |message| leave.call(left) if message.payload == "b" } }
+      end
+
+      assert_dead_lettered "Skep::Kafka::HandlerLeft", result
+    end
+  end
+
+  # With one, skep's own bug would end each node that gets the message, and blame none for it.
+  test "the message that failed remains in flight until its failure is settled" do
+    node = Skep::Kafka::Testing.node
+    node.define_singleton_method(:event) { |*, **| raise "the report fails" }
+    error = assert_raises(RuntimeError) { run_source(node:) { |batch| batch.each { raise "bad" } } }
+
+    assert_equal ["the report fails", "bad"], [error, error.cause].map(&:message)
+    assert_equal ["t/0/0-2"], node.in_flight_texts
+    assert_equal [0], node.current_items
+  end
+
+  test "nothing is in flight while the on_error blocks run, which may never return" do
+    texts = []
+    node = Skep::Kafka::Testing.node(on_error: [->(*) { texts << node.in_flight_texts.last }])
+    run_source(node:) { raise "bad" }
+
+    assert_equal [nil], texts.uniq
+    refute_empty texts
+  end
+
   ENDING.each do |error|
     test "#{error} of a handler ends the node, and of a deserializer, too" do
       assert_raises(error) { run_source { raise error.allocate } }
@@ -52,13 +94,20 @@ class KafkaUserErrorsTest < Skep::TestCase
   def assert_dead_lettered(name, result)
     payloads = [result.dead_lettered, result.done].map { |all| all.map(&:payload) }
     assert_equal [%w[b], %w[a c]], payloads
-    assert_match(/\A#{name}: /, result.dead_letters.first.headers["skep.error"])
+    assert_match(/\A#{name}(: |\z)/, result.dead_letters.first.headers["skep.error"])
   end
 
-  def run_source(**options)
+  # A `throw :left`, and a call of what the block gets, leave this method.
+  def leaving
+    result = nil
+    catch(:left) { result = yield(proc { return }) }
+    result
+  end
+
+  def run_source(node: Skep::Kafka::Testing.node, **options)
     source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "none" }, group: "g",
                                      topics: "t", dead_letter_topic: "dead", max_attempts: 2,
                                      **options)
-    Skep::Kafka::Testing.run(source, %w[a b c]) { |batch, _| yield batch }
+    Skep::Kafka::Testing.run(source, %w[a b c], node:) { |batch, _| yield batch }
   end
 end

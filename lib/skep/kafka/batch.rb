@@ -20,7 +20,9 @@ module Skep
 
       PLACES = %i[beginning end].freeze
       LEVELS = %i[debug info warn error].freeze # of an event
-      private_constant :PLACES, :LEVELS
+      LAST_OFFSET = (2**63) - 1 # which brokers know; the milliseconds of a Time, too
+      PAUSES = (0..(10**9)) # seconds
+      private_constant :PLACES, :LEVELS, :LAST_OFFSET, :PAUSES
 
       # slice: a Processing::Slice. attempt: the Processing::Attempt that the handler makes; nil
       # outside of a node.
@@ -76,18 +78,17 @@ module Skep
           raise ArgumentError, "pause needs a level of #{LEVELS.join(", ")} (got #{level.inspect})"
         end
 
-        valid = seconds.is_a?(Numeric) && seconds >= 0
+        valid = seconds.is_a?(Numeric) && seconds.real? && PAUSES.cover?(seconds)
         return @attempt&.request(:pause, seconds, level) if valid
 
-        raise ArgumentError, "pause needs seconds from 0 (got #{seconds.inspect})"
+        raise ArgumentError, "pause needs seconds from 0 to #{PAUSES.last} (got #{seconds.inspect})"
       end
 
       # The partition continues at that offset, at :beginning, at :end, or at the first message with
       # that Time or a later one. Unmarked messages are neither done nor retried. It takes effect
       # when the handler returns.
       def seek(place)
-        known = place.is_a?(Integer) ? !place.negative? : PLACES.include?(place)
-        return @attempt&.request(:seek, place) if known || place.is_a?(Time)
+        return @attempt&.request(:seek, place) if place?(place)
 
         raise ArgumentError, "seek needs an offset, :beginning, :end or a Time " \
                              "(got #{place.inspect})"
@@ -112,6 +113,16 @@ module Skep
       def __attempt = @attempt
 
       def inspect = "#<Skep::Kafka::Batch #{@slice.label} size=#{size}>"
+
+      private
+
+      def place?(place)
+        case place
+        when Integer then place.between?(0, LAST_OFFSET)
+        when Time then place.to_r * 1000 <= LAST_OFFSET
+        else PLACES.include?(place)
+        end
+      end
     end
   end
 end

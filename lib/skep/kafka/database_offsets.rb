@@ -106,6 +106,18 @@ module Skep
         end
       end
 
+      # Returns the partition's next offset.
+      def position(item)
+        partition, first_offset = item.partition, item.slice.first_offset
+        found = nil
+        transaction(partition, first_offset) do |position|
+          found = position
+          nil
+        end
+        partition.database_offset = found if found >= first_offset
+        found
+      end
+
       # What Batch#mark calls.
       def mark(_offset) = raise(OneTransaction.new(call: :mark))
 

@@ -257,6 +257,15 @@ module Skep
       end
     end
 
+    # A handler was left without a return and without an exception.
+    class HandlerLeft < Error
+      def initialize
+        super("The handler has neither returned nor raised: a throw, a return or break of a " \
+              "method around it, or Thread#exit has left it. Its batch counts as failed. " \
+              "Use next, or raise.")
+      end
+    end
+
     # What a handler produced was not written, so its batch isn't done.
     class OutputFailed < Error
       # Returns true if the cause is the cluster and not the messages: the same batch may succeed

@@ -20,6 +20,9 @@ module Skep
       # Drains the Backgrounds of this process as an exit would. Call it before exit!.
       def self.drain = Registry.drain
 
+      # Returns true if the process exits and they are drained. Ruby kills all threads then.
+      def self.over? = Registry.over?
+
       RESTARTS = %i[lazy eager never].freeze
       private_constant :RESTARTS
 

@@ -116,9 +116,7 @@ module HandlerFuzz
     # lost: the partition had another owner by then.
     def dead_lettered(message, error, attempts, lost:)
       fate = fate(message)
-      if fate.final && !lost && !before_database?(fate)
-        broken("dead-lettered after it was done: #{fate.item}")
-      end
+      broken("dead-lettered after it was done: #{fate.item}") if fate.final && !lost
       unless fate.errors.last.equal?(error)
         broken("dead-lettered with another message's error, #{error.message}: #{fate.item}")
       end
@@ -169,11 +167,6 @@ module HandlerFuzz
     # Must the first message be done before the second one?
     def before?(one, other)
       @program.group(one.item) == @program.group(other.item) && one.item.offset < other.item.offset
-    end
-
-    # Filters and deserializers get messages before the database says which of them are done.
-    def before_database?(fate)
-      @program.database? && [*fate.item.filter, *fate.item.reader].any?
     end
 
     def kept_by?(paused, fate)

@@ -154,6 +154,9 @@ module HandlerFuzz
               [patch("processing/worker", "return unless topic.filter", "return")]),
 
       # Offsets in a database.
+      Bug.new("a filter's error counts for a message that the database has as done",
+              [patch("processing/worker", "if @database_offsets && !attempt.begun?", "if false")],
+              /dead-lettered after it was done/),
       Bug.new("a batch gets messages that the database has as done",
               [patch("database_offsets",
                      "report_behind(item)\nleave_out_done(attempt, position)",

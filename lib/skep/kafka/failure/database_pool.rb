@@ -26,7 +26,11 @@ module Skep
               "more, or threads to #{connections} or fewer"
           end
 
-          def exhausted?(error) = error.class.ancestors.any? { |one| one.name == TIMEOUT }
+          def exhausted?(error)
+            error.class.ancestors.any? { |one| one.name == TIMEOUT }
+          rescue UserError # in a `name` of the user's class
+            false
+          end
 
           def hint(threads)
             "No connection of Active Record's pool (#{size || "size unknown"}) was free for one " \

@@ -38,7 +38,9 @@ module Skep
           @scheduler, @metrics = scheduler, metrics
         end
 
-        # unreadable: the offsets of messages for which the deserializer raised.
+        # unreadable: the offsets of messages for which the deserializer raised. The messages remain
+        # in flight until that is settled: if skep itself raises, which ends the node, the one that
+        # failed is suspected.
         def handler_raised(item, attempt, error, at: attempt.failed_at(error), unreadable: [])
           item.record(attempt, error, at, unreadable:)
           tried = item.slice
@@ -46,6 +48,7 @@ module Skep
           undo(item)
           history = count_failure(item, at) if attempt.counted?
           decision = settle(item, attempt, history, tried)
+          @node.in_flight(nil)
           return if decision.action == :isolate # nothing has failed yet
 
           context = { **place(tried, at), attempt: history&.number || 0 }

@@ -17,6 +17,9 @@ module Skep
   module Kafka
     module Processing
       class Attempt
+        CAUSE = Exception.instance_method(:cause) # the user's class may have a method of that name
+        private_constant :CAUSE
+
         attr_reader :slice # what the handler gets
         attr_reader :filtered # how many messages the handler doesn't get
         attr_reader :requested, :ended_at
@@ -57,6 +60,9 @@ module Skep
           ownership.confirmed?.tap { |ours| @ended_at = @slice.first_offset - 1 unless ours }
         end
 
+        # Returns true if the handler has been called.
+        def begun? = !@ownership.nil?
+
         # `each` ends after the current message; if it hasn't begun, after its first one, or with
         # at_once before that.
         def end_early(at_once: false) = @message_set.end_early(at_once)
@@ -74,7 +80,7 @@ module Skep
         # The offset of the message that `each` had yielded when this error, or a cause of it, left
         # the loop; nil if it came from elsewhere.
         def failed_at(error)
-          error = error.cause until error.nil? || error.equal?(@left_by)
+          error = CAUSE.bind_call(error) until error.nil? || error.equal?(@left_by)
           @at if error
         end
 

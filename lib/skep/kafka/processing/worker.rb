@@ -151,18 +151,62 @@ module Skep
           @node.beat
           attempt = Attempt.new(item.slice, @node, @completion.marker(item), one_transaction:)
           @completion.begin_try(item)
-          filter(topic, item, attempt)
-          deserialize(topic, attempt)
-          run_handler(item, attempt)
+          call_user(topic, item, attempt)
           conclude(topic, item, attempt)
           @node.in_flight(nil)
         rescue PayloadDeserializer::Unreadable => e
-          @node.in_flight(nil)
-          at, error = e.errors.first
-          topic.failure_handler.handler_raised(item, attempt, error, at:, unreadable: e.errors.keys)
+          failed(topic, item, attempt, e.errors, unreadable: true)
         rescue UserError => e # the messages are tried again
+          failed(topic, item, attempt, { attempt.failed_at(e) => e })
+        end
+
+        # A thread that the user's code ends (Thread#exit) can't continue: its batch has failed, and
+        # another thread takes its place (Threads::Background).
+        def call_user(topic, item, attempt)
+          running = true
+          filter(topic, item, attempt)
+          deserialize(topic, attempt)
+          run_handler(item, attempt)
+          running = false
+        rescue Exception # it is raised again; what ends without one is left
+          running = false
+          raise
+        ensure
+          failed(topic, item, attempt, { nil => HandlerLeft.new }) if running && killed?
+        end
+
+        # At the process's exit Ruby kills its threads.
+        def killed? = Thread.current.status == "aborting" && !Threads::Background.over?
+
+        # errors: by the offset of the message, nil if that isn't known; several if the deserializer
+        # raised them.
+        def failed(topic, item, attempt, errors, unreadable: false)
+          errors = without_done(item, errors) if @database_offsets && !attempt.begun?
+          return give_back(item) if errors.empty?
+
+          at, error = errors.first
+          unreadable = unreadable ? errors.keys.compact : []
+          topic.failure_handler.handler_raised(item, attempt, error, at:, unreadable:)
+        end
+
+        # Filters and deserializers get messages before the database says which of them are done:
+        # that is asked only if one raises. Returns the errors of the others.
+        def without_done(item, errors)
+          return errors if errors.each_value.any?(OffsetsFailed)
+
+          position = @database_offsets.position(item)
+          last = [position - 1, item.slice.last_offset].min
+          @scheduler.mark(item, last) if last >= item.slice.first_offset
+          errors.reject { |offset, _| offset && offset < position }
+        rescue OffsetsFailed => e
+          { nil => e }
+        end
+
+        # Nothing has failed: what isn't done is tried again.
+        def give_back(item)
+          @outputs.abort_batch
+          @completion.keep_rest(item)
           @node.in_flight(nil)
-          topic.failure_handler.handler_raised(item, attempt, e)
         end
 
         # The handler doesn't get messages for which `filter:` is false. An exception of the filter
@@ -214,11 +258,19 @@ module Skep
         end
 
         def handle(attempt)
-          batch = attempt.batch
-          return @handler.call(batch, @node) unless @tracing
-
+          left = true
           attempt.tracing = @tracing
-          @tracing.batch(attempt.slice) { @handler.call(batch, @node) }
+          if @tracing
+            @tracing.batch(attempt.slice) { @handler.call(attempt.batch, @node) }
+          else
+            @handler.call(attempt.batch, @node)
+          end
+          left = false
+        rescue Exception # it is raised again; what ends without one is left
+          left = false
+          raise
+        ensure # a `throw`, or a `return` of a method that is still running
+          raise HandlerLeft if left && !killed?
         end
 
         def conclude(topic, item, attempt)

@@ -125,7 +125,7 @@ module Skep
         # NameError's. It may be of any encoding or class, or raise.
         def message(error)
           text("#{error.respond_to?(:original_message) ? error.original_message : error.message}")
-        rescue StandardError => e # the user's own method
+        rescue UserError => e # in the user's own method
           "its message raised #{e.class}"
         end
 
