@@ -21,13 +21,20 @@ module HandlerFuzz
 
   # The messages of a partition. The cluster hears where a seek leads.
   class Log < Skep::Kafka::Testing::FakeLog
-    def initialize(messages, key, cluster)
+    # The block hears of a seek before the cluster.
+    def initialize(messages, key, cluster, &seeking)
       super(messages)
-      @key, @cluster = key, cluster
+      @key, @cluster, @seeking = key, cluster, seeking
     end
 
     def begin_at(offset) = @next = index(offset)
-    def seek(place) = super.tap { |offset| @cluster.sought(@key, offset) }
+
+    def seek(place)
+      offset = super
+      @seeking.call(offset)
+      @cluster.sought(@key, offset)
+      offset
+    end
   end
 
   # What outlives a node: committed offsets, output, dead letters. Asks the model about each.
@@ -137,6 +144,18 @@ module HandlerFuzz
     end
 
     def commit_later(offsets) = @cluster.commit(offsets)
+
+    # What a member is asked that comes back after a kill: the group had no rebalance.
+
+    def identity = %w[g member]
+    def generation = 1
+    def beginnings(keys, _seconds) = keys.to_h { |key| [key, 0] }
+    def ends(keys, _seconds) = keys.to_h { |key| [key, @logs.fetch(key).end] }
+  end
+
+  # The topics' ids.
+  module Topics
+    def self.origin(topic) = Skep::Kafka::Processing::OffsetOrigin.new("cluster", topic)
   end
 
   # The producer of one worker. Deliveries fail as the program says.

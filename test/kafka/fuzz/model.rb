@@ -85,6 +85,18 @@ module HandlerFuzz
       of(partition).each { |fate| fate.tries = 0 }
     end
 
+    # The process was killed, and its successor continues where it was. The block says of a
+    # partition and offset if it is done for that one.
+    def continued(partitions)
+      partitions.each do |partition|
+        of(partition).each do |fate|
+          next if !fate.final || yield(["t", partition], fate.item.offset)
+
+          broken("done before the kill, and not after it: #{fate.item}")
+        end
+      end
+    end
+
     # Others have the partitions. The block says of a partition and offset if it is done for them.
     def restarted(partitions)
       partitions.each do |partition|

@@ -62,6 +62,7 @@ module HandlerFuzz
     def by_partition? = options[:ordered_by] == :partition
     def by_key? = !by_partition?
     def transactional? = options[:output] == :transactional
+    def progress? = !transactional? && !database? # has it a page of its progress?
     def database? = options[:output] == :database && Table.available?
     def output? = %i[plain transactional].include?(options[:output])
     def partitions = items.map(&:partition).uniq

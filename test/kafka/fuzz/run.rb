@@ -23,7 +23,8 @@ module HandlerFuzz
   # seed decides which one continues. Raises Broken.
   class Run < Skep::Kafka::Testing::TestRun
     STEPS = 1_000
-    private_constant :STEPS
+    PROGRESS_CELLS = 100
+    private_constant :STEPS, :PROGRESS_CELLS
 
     attr_reader :program, :model, :table
 
@@ -44,6 +45,7 @@ module HandlerFuzz
       @done = Hash.new { |all, field| all[field] = Hash.new(0).compare_by_identity }
       @faults = program.faults.dup
       @step = @visits = 0
+      @slot_pages = Skep::Swarm::Nodes::SlotPages.new(PROGRESS_CELLS) if program.progress?
       boot
       super(source, messages, node: @node, retries: 1_000, handler: method(:program_handler))
     end
@@ -56,6 +58,8 @@ module HandlerFuzz
     rescue Exception => e # rubocop:disable Lint/RescueException -- it would end the node
       raise Broken, "#{e.class} ends the node: #{e.message.lines.first}" \
                     "at #{e.backtrace.first(3).join("\n")}"
+    ensure
+      [@pages, @slot_pages].compact.each(&:close)
     end
 
     # What the handler does.
@@ -103,6 +107,7 @@ module HandlerFuzz
       @fibers, @partitions, @handlers = Array.new(3) { {}.compare_by_identity }
       @lost = {}.compare_by_identity
       @revoked = []
+      @pages = Skep::Swarm::IPC::ProgressPages.open(@slot_pages.take_over(@node)) if @slot_pages
     end
 
     def source
@@ -142,7 +147,30 @@ module HandlerFuzz
       raise error
     end
 
-    def build = super(threads: @program.options[:threads])
+    def set_up
+      super
+      @progress&.assigned
+    end
+
+    def build
+      super(threads: @program.options[:threads])
+      resume if @pages
+    end
+
+    # At its assignment: begins where its predecessor was.
+    def resume
+      report = Skep::Kafka::Metrics::EventReporter.new(@node, @options.settings)
+      @progress = Skep::Kafka::Consumer::MemberProgress.new(
+        @options, pages: @pages, consumer: @consumer, report:, topic_recreation: Topics,
+                  identity: ["swarm", *@consumer.identity]
+      )
+      committed = @logs.keys.to_h do |key|
+        offset, metadata = *@cluster.committed[key]
+        [key, offset && [offset, nil, metadata]]
+      end
+      @progress.resume(@logs.keys, committed)
+    end
+
     def consumer = Consumer.new(@logs, @cluster, self)
     def outputs = Outputs.new(self, @cluster, @program.transactional?)
 
@@ -153,12 +181,13 @@ module HandlerFuzz
     def partition(key, _log, id)
       offset, metadata = *@cluster.committed[key]
       messages = @messages.select { |one| [one.topic, one.partition] == key }
-      log = Log.new(messages, key, @cluster)
+      log = Log.new(messages, key, @cluster) { |found| @progress&.sought(key, found) }
       log.begin_at(offset) if offset
       @cluster.assigned(key)
       super(key, log, id).tap do |new|
         found = Skep::Kafka::Processing::CommitMetadata.read(metadata, offset)
         new.restore(found) if found
+        @progress&.add(new, offset, nil, found)
       end
     end
 
@@ -252,15 +281,19 @@ module HandlerFuzz
       @scheduler.committable_offsets { |entries| @consumer.begin_commit(entries) }
     end
 
-    # The process ends, another begins with what has been committed.
+    # The process is killed. Another one of its slot begins where it was, or with what has been
+    # committed.
     def crash
       @scheduler.close
       @scheduler.clear
       @metrics.close
       @metrics.clear
       [@table, @model].each(&:crashed)
+      @pages&.close
+      @slot_pages&.leave(@node)
       boot
       set_up
+      @model.continued(@program.partitions, &@cluster.method(:done?)) if @progress
       @model.restarted(@program.partitions, &@cluster.method(:done?))
     end
   end

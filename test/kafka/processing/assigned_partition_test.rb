@@ -38,6 +38,42 @@ module Skep
         refute_predicate partition, :more?
       end
 
+      # What a partition notes for the next process.
+      class NotedProgress
+        attr_reader :noted
+
+        def initialize = @noted = []
+        def done(position, offsets: nil, **) = @noted << [:done, position, offsets]
+        def opened(messages) = @noted << [:opened, messages.map(&:offset)]
+        def clear = @noted << [:cleared]
+      end
+      private_constant :NotedProgress
+
+      test "notes what is done in order, and that it is revoked" do
+        partition = partition(max_messages: 2)
+        partition.progress = progress = NotedProgress.new
+        put("a", "b")
+        item = draw(partition)
+        partition.done(item, 0)
+        assert_equal [:done, 1, nil], progress.noted.last
+        partition.done(item, 1)
+        assert_equal [:done, 2, nil], progress.noted.last
+        partition.revoke(:begun)
+        assert_equal [:done, 2, nil], progress.noted.last # what is in progress may still be done
+        partition.revoke(:finished)
+        assert_equal [:cleared], progress.noted.last
+      end
+
+      test "notes by key which messages are done, and which come" do
+        partition = partition(**ORDERS["by key"], threads: 1)
+        partition.progress = progress = NotedProgress.new
+        put("a", "b", "b")
+        first = draw(partition)
+        assert_equal [:opened, [0, 1, 2]], progress.noted.last
+        partition.done(first, 1)
+        assert_equal [:done, 2, [0, 1]], progress.noted.last
+      end
+
       # An attempt that another thread's handler may end while it is compared.
       RunningAttempt = Struct.new(:ended, :compared) do
         def end_early(**) = self.ended = true
