@@ -129,6 +129,7 @@ require "skep/kafka/consumer/leave_policy"
 require "skep/kafka/consumer/stall_detector"
 require "skep/kafka/consumer/stall_monitor"
 require "skep/kafka/consumer/topic_recreation"
+require "skep/kafka/consumer/subscription_check"
 require "skep/kafka/consumer/event_loop"
 require "skep/kafka/consumer/group_member"
 

@@ -23,6 +23,8 @@ module Skep
       REQUEST_PARTITIONS = 100 # a broker stores a commit as one record batch, of 1 MiB at most
       private_constant :MEMBERSHIP_POLL, :SEEK_SECONDS, :REQUEST_PARTITIONS
 
+      attr_reader :instance_id # group.instance.id
+
       def initialize(settings)
         @group, @instance_id = settings.values_at("group.id", "group.instance.id")
         @static = @instance_id && !Config::GroupProtocol.new(settings).broker_assigned?
@@ -35,6 +37,13 @@ module Skep
           check(Librdkafka::Bindings.subscribe(handle, list.pointer),
                 "the subscription to #{topics.join(", ")}")
         end
+      end
+
+      # Leaves the group, also as a static member, and joins it again once the partitions are given
+      # up: the group rebalances.
+      def rejoin(topics)
+        check(Librdkafka::Bindings.unsubscribe(handle), "leaving the group")
+        subscribe(topics)
       end
 
       # Accepts an assignment. In a cooperative group the list is added to the current assignment,

@@ -31,7 +31,7 @@ module Skep
         kafka_offset_reset messages_lost kafka_unreadable kafka_readable kafka_log
         kafka_delivery_failed kafka_transaction_waiting kafka_transactional_id_taken
         kafka_revoked_in_flight kafka_left_group kafka_leave_failed kafka_stop_failed
-        kafka_member_fenced
+        kafka_member_fenced kafka_topics_changed
         kafka_progress_resumed kafka_progress_unused
         kafka_backpressure kafka_paused kafka_seek kafka_seek_waiting kafka_stalled
         kafka_database_offset_behind kafka_database_offset_reset

@@ -63,6 +63,18 @@ module Skep
         assert_empty codes
       end
 
+      test "a static member doesn't read what only its former life subscribed to" do
+        @consumer.define_singleton_method(:static_member?) { true }
+        keys = nil
+        Librdkafka::TopicPartitionList.make([["orders", 0], ["former", 0], ["former", 1]]) do |list|
+          assigned(list)
+          keys = list.keys
+        end
+        assert_equal [["orders", 0]], keys
+        @event_loop.start
+        @event_loop.stop
+      end
+
       test "reports a missing topic once, until it is assigned, and none that a pattern matched" do
         missing = lambda do |topic|
           text = "Subscribed topic not available: #{topic}: Broker: Unknown topic or partition"

@@ -35,10 +35,11 @@ module Skep
         TOPIC_MISSING = /\ASubscribed topic not available: (.+?): /
         NOT_LEFT = "no broker has answered, so this node couldn't leave its group"
         SESSION = "Other members get its partitions when its session ends (session.timeout.ms)"
+        REJOIN = "The node joins its group again, so that the group assigns its topics anew"
         NO_TOKEN = "The source's oauth: returns no token. skep calls it again after 10 s"
         private_constant :LEAVE_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :OTHERS_SECONDS,
                          :UNSETTLED, :GONE, :STILL_RUNNING, :EARLY, :TOPIC_MISSING, :NOT_LEFT,
-                         :SESSION, :NO_TOKEN
+                         :SESSION, :REJOIN, :NO_TOKEN
 
         attr_reader :failure
 
@@ -53,6 +54,7 @@ module Skep
                                                   topic_recreation: @topic_recreation)
           @offset_committer = scheduler.offset_committer
           @fetch_errors = FetchErrors.new(settings: options.settings, consumer:, report:)
+          @subscription_check = SubscriptionCheck.for(options, node:, consumer:)
           @stall_monitor = StallMonitor.for(options, consumer:, scheduler:, metrics:, report:)
           @leave_policy = LeavePolicy.new(
             node:, consumer:, leave_on_stop: options.leave_on_stop
@@ -75,7 +77,7 @@ module Skep
           @thread.close
           @stopped = true
           [@broker_outage, @loop, @stopping, @topic_recreation, @fetch_errors, @leave_policy,
-           *@stall_monitor, @rebalance_listener].each(&:close)
+           *@stall_monitor, *@subscription_check, @rebalance_listener].each(&:close)
         end
 
         # Before `stop`, where the whole swarm stops: commits what is done and waits a moment for
@@ -190,6 +192,9 @@ module Skep
             topics_recreated(@topic_recreation.recreated)
             query_topic_ids if @topic_recreation.due?
           end
+          if @subscription_check
+            @check_subscription = attend_to(@subscription_check) { rejoin_with_other_topics }
+          end
           return unless @stall_monitor
 
           @look_for_stalls = attend_to(@stall_monitor) do
@@ -261,6 +266,7 @@ module Skep
         end
 
         def rebalance(event)
+          leave_out_unsubscribed(event.list)
           return @rebalance_listener.partitions_released(event.list) if @leaving
 
           unless event.code == Librdkafka::ErrorCode::ASSIGN_PARTITIONS
@@ -271,6 +277,24 @@ module Skep
           @missing -= event.list.keys.map(&:first)
           @rebalance_listener.partitions_assigned(event.list)
           query_topic_ids
+          @subscription_check&.start
+          @check_subscription&.call unless @stopped
+        end
+
+        # A static member may get what it subscribed to in its former life (SubscriptionCheck), for
+        # which it has no handler any more.
+        def leave_out_unsubscribed(list)
+          return if @options.patterns? || !@consumer.static_member?
+
+          list.keys.each do |key|
+            list.delete(*key) unless @options.topics.include?(key.first)
+          end
+        end
+
+        def rejoin_with_other_topics
+          found = @subscription_check.difference or return
+          @report.event(:kafka_topics_changed, group: @options.group, **found, hint: REJOIN)
+          @consumer.rejoin(@options.topics)
         end
 
         def query_topic_ids

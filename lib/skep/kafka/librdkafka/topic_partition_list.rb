@@ -67,6 +67,10 @@ module Skep
           end
         end
 
+        def delete(topic, partition)
+          Bindings.topic_partition_list_del(pointer, topic, partition)
+        end
+
         # Sets the offset of one entry. (librdkafka searches it.)
         def set_offset(topic, partition, offset)
           Bindings.topic_partition_list_set_offset(pointer, topic, partition, offset)

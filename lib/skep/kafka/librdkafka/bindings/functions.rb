@@ -59,6 +59,7 @@ module Skep
             pointer topic_partition_list_new int
             void topic_partition_list_destroy pointer
             pointer topic_partition_list_add pointer string int32
+            int topic_partition_list_del pointer string int32
             int topic_partition_list_set_offset pointer string int32 int64
             int32 topic_partition_get_leader_epoch pointer
             void topic_partition_set_leader_epoch pointer int32

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+# Notices that a swarm's static members came back with other topics than before. Kafka gives such a
+# member its former partitions without a rebalance, whatever it subscribes to: until the next one
+# nobody would read a topic that was added, and nobody else one that was removed.
+#
+#   check = SubscriptionCheck.for(options, node:, consumer:)   # nil where another node checks
+#   check.start                          # the node has an assignment
+#   check.io; check.seconds_left         # when to call `difference`
+#   check.difference                     # => { added: ["refunds"], removed: [] }; nil
+#   check.close
+#
+# Only a swarm's first node checks, once, after its first assignment. If its group is in the middle
+# of a rebalance then, it asks again. Of patterns only their absence is noticed.
+module Skep
+  module Kafka
+    class Consumer
+      class SubscriptionCheck
+        RETRY_SECONDS = 1.0
+        private_constant :RETRY_SECONDS
+
+        class << self
+          def for(options, node:, consumer:)
+            return unless consumer.static_member? && node.id.zero?
+
+            new(consumer, group: options.group, topics: options.topics)
+          end
+
+          # members: of the group. own: what the names of this swarm's members begin with. existing:
+          # those of the topics that exist.
+          def difference(members, own, topics, existing)
+            held = members.flat_map { |member| member.partitions.map(&:first) }
+            name = /\A#{Regexp.escape(own)}\d+\z/
+            swarm = members.select { |member| member.instance&.match?(name) }
+            former = swarm.flat_map { |member| member.partitions.map(&:first) }.uniq
+            former = [] if topics.any? { |topic| topic.start_with?("^") }
+            found = { added: existing - held, removed: former - topics }
+            found unless found.values.all?(&:empty?)
+          end
+        end
+
+        def initialize(consumer, group:, topics:)
+          @consumer, @group, @topics = consumer, group, topics
+          @own = consumer.instance_id.sub(/\d+\z/, "")
+          @answers = consumer.queue
+        end
+
+        def io = @answers.io
+        def seconds_left = @due && [@due - OS.now, 0].max
+
+        def start
+          @due = OS.now unless @started
+          @started = true
+        end
+
+        # Asks when it is time to. Returns what differs, once; nil before the answer, and if nothing
+        # does.
+        def difference
+          @answers.drain { |event| read(event) }
+          ask if @due && @due <= OS.now
+          return unless @members && @existing
+
+          members, @members = @members, nil
+          SubscriptionCheck.difference(members, @own, @topics, @existing)
+        end
+
+        def close = @answers.close
+        def inspect = "#<Skep::Kafka::Consumer::SubscriptionCheck of #{@group}>"
+
+        private
+
+        def ask
+          @due = nil
+          requests = Librdkafka::AdminRequests
+          requests.describe_group(@consumer, @answers, @group, requests::NO_TIMEOUT)
+          names = @topics.reject { |topic| topic.start_with?("^") }
+          return @existing = [] if names.empty?
+
+          requests.describe_topics(@consumer, @answers, names, requests::NO_TIMEOUT)
+        end
+
+        def read(event)
+          if event.kind == :topics
+            return @existing = Librdkafka::AdminRequests.topic_ids_in(event).keys
+          end
+
+          code, group = Librdkafka::AdminRequests.group_description_in(event)
+          return @members = group.members if group&.state == "Stable"
+
+          @due = OS.now + RETRY_SECONDS unless Librdkafka::ErrorCode::UNSUPPORTED.include?(code)
+        end
+      end
+    end
+  end
+end
