@@ -19,7 +19,7 @@ class KafkaScenario < Scenario
   # A real broker with its own directory.
   class Broker
     PROGRAM = ENV["SKEP_KAFKA_BROKER"]
-    SECONDS = 90 # the program's own timeout is shorter
+    SECONDS = 90 # times Patience; the program's own timeout is shorter
     BOOT_SECONDS = 60
 
     attr_reader :port
@@ -95,7 +95,7 @@ class KafkaScenario < Scenario
       out = File.join(@directory, "#{verb}.out")
       pid = Process.spawn(PROGRAM, verb, @directory, *rest, out:, err: out, pgroup: true)
       pidfd = Skep.pidfd(pid)
-      status = pidfd.wait(timeout: SECONDS)
+      status = pidfd.wait(timeout: Patience.of(SECONDS))
       raise Scenario::Failed, "the broker didn't #{verb}: #{File.read(out)}" unless status&.success?
     ensure
       pidfd&.close
@@ -127,9 +127,9 @@ class KafkaScenario < Scenario
   def recreate(topic)
     require "rdkafka"
     admin = Rdkafka::Config.new("bootstrap.servers" => broker.address).admin
-    admin.delete_topic(topic).wait(max_wait_timeout: 15)
+    admin.delete_topic(topic).wait(max_wait_timeout: Patience.of(SECONDS))
     begin
-      admin.create_topic(topic, 1, 1).wait(max_wait_timeout: 15)
+      admin.create_topic(topic, 1, 1).wait(max_wait_timeout: Patience.of(SECONDS))
     rescue Rdkafka::RdkafkaError => e
       raise unless e.code == :topic_already_exists # the deletion isn't complete
 
@@ -184,7 +184,7 @@ class KafkaScenario < Scenario
     consumer = rdkafka_consumer(topic, 0, group:)
     list = Rdkafka::Consumer::TopicPartitionList.new
     list.add_topic(topic, (0...partitions).to_a)
-    consumer.committed(list, 10_000).to_h.fetch(topic).sum { |partition| partition.offset || 0 }
+    consumer.committed(list, 30_000).to_h.fetch(topic).sum { |partition| partition.offset || 0 }
   rescue Rdkafka::RdkafkaError => e
     raise unless %i[timed_out not_coordinator coordinator_load_in_progress].include?(e.code)
   ensure

@@ -94,6 +94,7 @@ class Cluster
   end
 
   def await(what, seconds: SECONDS)
+    seconds = Patience.of(seconds)
     deadline = Skep::OS.now + seconds
     until nil_without_answer { yield }
       raise Scenario::Failed, "no #{what} within #{seconds} s" if Skep::OS.now > deadline
@@ -158,7 +159,8 @@ class Cluster
   def finish(id, signal)
     pidfd = @processes.delete(id)
     pidfd.signal(signal)
-    pidfd.wait(timeout: SECONDS) or raise Scenario::Failed, "broker #{id} didn't end by #{signal}"
+    ended = pidfd.wait(timeout: Patience.of(SECONDS))
+    raise Scenario::Failed, "broker #{id} didn't end by #{signal}" unless ended
   ensure
     pidfd&.close
   end

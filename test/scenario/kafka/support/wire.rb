@@ -12,7 +12,7 @@ module Wire
   DELETE_RECORDS, CREATE_TOPICS = [21, 1].freeze, [19, 2].freeze # api keys and versions
   METADATA, FIND_COORDINATOR = [3, 1].freeze, [10, 1].freeze
   CLIENT_ID = "scenario"
-  SECONDS = 5 # timeout of a connection, and of a response
+  SECONDS = 15 # timeout of a connection, and of a response
   # leader: a broker's id; replicas, in_sync: ids of brokers.
   Partition = Struct.new(:topic, :number, :leader, :replicas, :in_sync)
 
