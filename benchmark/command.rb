@@ -134,4 +134,6 @@ module Skep
   end
 end
 
-exit(Skep::Benchmarks::Command.start(ARGV)) if $PROGRAM_NAME == __FILE__
+if $PROGRAM_NAME == __FILE__
+  exit(Skep::Benchmarks::Subreaper.run { Skep::Benchmarks::Command.start(ARGV) })
+end
