@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "skep/user_error"
+
 module Skep
   module Fork
     # Reports an exception that has no caller, as one line on stderr.
@@ -11,13 +13,20 @@ module Skep
     # StandardError.
     module Reporter
       def self.call(error, who)
-        message = error.message.lines.map(&:strip).join(" ")
-        place = error.backtrace&.first
-        what = "#{error.class}: #{message}#{" (#{place})" if place}"
-        $stderr.write("skep: pid=#{Process.pid} #{who} raised #{what}\n")
+        $stderr.write("skep: pid=#{Process.pid} #{who} raised #{describe(error)}\n")
       rescue IOError, SystemCallError
         nil # Stderr is closed or full.
       end
+
+      # Returns class, message and place. The error's class is the user's: its methods may raise.
+      def self.describe(error)
+        message = error.message.lines.map(&:strip).join(" ")
+        place = error.backtrace&.first
+        "#{error.class}: #{message}#{" (#{place})" if place}"
+      rescue UserError => e
+        "an error whose message or backtrace raised #{e.class}"
+      end
+      private_class_method :describe
 
       # Calls the reporter; if that raises, reports both errors on stderr.
       def self.report(reporter, error, who)
