@@ -76,6 +76,8 @@ def batches(directory)
   Dir.glob("#{directory}/handled.*").flat_map do |path|
     open = {}
     File.foreach(path).filter_map do |line|
+      next unless line.end_with?("\n") # it is being written
+
       kind, thread, *rest = line.chomp.split
       next open[thread].tap { |batch| batch.given = rest.first.to_i } && nil if kind == "e"
 

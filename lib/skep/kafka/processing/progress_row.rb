@@ -122,17 +122,32 @@ module Skep
           return if @ring.empty?
 
           @page.set(@cell, ProgressPage::HIGHEST, @highest = highest) unless highest == @highest
-          first = position / BITS
-          windows = first...(first + (@ring.size * WORDS.size))
-          near = offsets.select { |offset| offset >= position && windows.cover?(offset / BITS) }
-          near.group_by { |offset| offset / BITS }.each { |window, some| add(window, some) }
+          windows_of(offsets, position) { |window, bits| add(window, bits) }
           @noted_to = [@noted_to, offsets.last + 1].max
         end
 
-        def add(window, offsets)
-          bits = offsets.reduce(ProgressRow.bits(@page, @ring, window)) do |all, offset|
-            all | (1 << (offset % BITS))
+        # Yields the windows of these offsets from the position on, as far as the ring goes, each
+        # with its bits. (One pass: there is an offset for each message.)
+        def windows_of(offsets, position)
+          limit = (position / BITS) + (@ring.size * WORDS.size)
+          window, bits = nil
+          offsets.each do |offset|
+            next if offset < position
+
+            found = offset / BITS
+            break if found >= limit
+
+            unless found == window
+              yield window, bits if window
+              window, bits = found, 0
+            end
+            bits |= 1 << (offset % BITS)
           end
+          yield window, bits if window
+        end
+
+        def add(window, bits)
+          bits |= ProgressRow.bits(@page, @ring, window)
           lap = ProgressRow.lap(@ring, window)
           @page.set(*ProgressRow.place(@ring, window), (lap << BITS) | bits)
         end
