@@ -2,10 +2,11 @@
 
 require_relative "scenario"
 
-# A host whose clock is 30 s ahead of the node's enqueues a job that waits 3 s: the message has that
-# host's times. The job runs when it is due, not 30 s later, and the node warns of the clocks.
+# A host whose clock is 300 s ahead of the node's enqueues a job that waits 3 s: the message has
+# that host's times. The job runs when it is due, not 300 s later (a slow machine takes less), and
+# the node warns of the clocks.
 RailsScenario.play do
-  ahead = 30
+  ahead = 300
   wait = 3
   in_application("NoteJob.perform_later(0)") # makes sure of the topics
   swarm = run_application
@@ -29,6 +30,6 @@ RailsScenario.play do
   warning = swarm.await("clock_behind", seconds: 5)
   must("stop with 0") { swarm.stop.exitstatus.zero? }
   must("warn of the difference, not #{warning}") do
-    warning["behind"].between?(ahead - 15, ahead) && warning["topic"] == "shop.jobs.delay-2s"
+    warning["behind"].between?(ahead / 2, ahead) && warning["topic"] == "shop.jobs.delay-2s"
   end
 end
