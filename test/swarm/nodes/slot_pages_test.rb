@@ -66,6 +66,29 @@ class SlotPagesTest < Skep::TestCase
     assert_nil Pages.open([])
   end
 
+  # What a node's channel is given.
+  Channel = Struct.new(:sent) do
+    def post(type, _facts = {}, give: []) = sent << [type, give]
+  end
+  private_constant :Channel
+
+  test "go to the process that is promoted, after one that was killed" do
+    slot = Skep::Swarm::Nodes::Slot.new(0, 0, progress_cells: 2)
+    old, new = Array.new(2) { Skep::Swarm::Nodes::NodeProcess.new(0, slot, nil, 1.0) }
+    slot.launch(old)
+    @opened << (pages = Pages.open(slot.hand_over(old)))
+    write(pages.own, 41)
+    slot.launch(new)
+    assert_equal :promoted, slot.leave(old, nil, 2.0, within: 60)
+    new.listens_to(channel = Channel.new([]))
+    new.place
+    type, ios = channel.sent.last
+    @opened << (pages = Pages.open(ios))
+    assert_equal ["place", 41], [type, pages.former.get(1, 3)]
+    slot.retire
+    slot.leave(new, nil, 3.0, within: 60)
+  end
+
   test "keeps no descriptor after its close" do
     before = Dir.children("/proc/self/fd").size
     slot_pages = Skep::Swarm::Nodes::SlotPages.new(2)

@@ -39,6 +39,17 @@ class StandbyWaitTest < Skep::TestCase
     assert @node.wait_for_predecessor
   end
 
+  test "has the pages that came with its slot" do
+    shared = Skep::OS::SharedPage.create(2)
+    shared.set(1, 3, 41)
+    @standby.receive(Message.new("step_in", { "node" => 3, "task" => 1 }, [shared.to_io.dup]))
+    @standby.wait
+    assert_equal 41, @node.__progress_pages.own.get(1, 3)
+    assert_nil @node.__progress_pages.former
+  ensure
+    shared&.close
+  end
+
   test "holds back ready! of on_boot until the spare has a slot" do
     assert @standby.hold_back?("ready")
     refute @standby.hold_back?("event")
