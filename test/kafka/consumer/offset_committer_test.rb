@@ -181,6 +181,8 @@ module Skep
         found = written(40, origin: ORIGIN)
         assert_equal [ORIGIN, false], [found.origin, found.done?(40)]
         assert_nil written(40, done: "01").origin
+        whole = Processing::CommitMetadata.write(40, epoch: 7, origin: ORIGIN)
+        2.times { assert_equal whole, Processing::CommitMetadata.label(40, 7, ORIGIN) }
         text = '{"skep":1,"at":40,"epoch":0,"cluster":7,"topic":"t"}'
         assert_nil Processing::CommitMetadata.read(text, 40).origin
       end

@@ -63,7 +63,7 @@ module Skep
           written(offset, done, order)
         end
 
-        def label(offset) = CommitMetadata.write(offset, epoch: @epochs.highest, origin: @origin)
+        def label(offset) = @origin && CommitMetadata.label(offset, @epochs.highest, @origin)
 
         private
 

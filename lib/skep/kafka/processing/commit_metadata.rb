@@ -35,6 +35,11 @@ module Skep
             JSON.generate(plain) if plain.size > 3
           end
 
+          # Returns the same as `write` without anything else to say, in less time.
+          def label(offset, epoch, origin)
+            "{\"skep\":1,\"at\":#{offset},\"epoch\":#{epoch},#{origin.json}}"
+          end
+
           # Returns nil for a text of another program, or without one.
           def read(text, offset)
             plain = JSON.parse(text) if text&.start_with?('{"skep":1,')

@@ -13,6 +13,9 @@ module Skep
     module Processing
       OffsetOrigin = Struct.new(:cluster, :topic_id) do
         def superseded_by?(now) = cluster == now.cluster && topic_id != now.topic_id
+
+        # Returns its part of a commit's JSON. Each batch writes it.
+        def json = @json ||= JSON.generate({ "cluster" => cluster, "topic" => topic_id })[1..-2]
       end
     end
   end
