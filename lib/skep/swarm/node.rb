@@ -165,7 +165,9 @@ module Skep
       # detected only if `in_flight` is called on its object (`thread`).
       def in_flight(text, thread: 0)
         thread = IPC::Arguments.whole(thread, "in_flight(thread:) takes", most: @threads)
-        (thread.zero? ? @own : @heartbeat_of.call(thread)).label(text)
+        return @own.in_flight(text) if thread.zero? # CrashAttribution must know since when it is
+
+        @heartbeat_of.call(thread).label(text)
       end
 
       # Counts messages or items as done.

@@ -77,6 +77,15 @@ class CrashAttributionTest < Skep::TestCase
     assert crash?(nil, "KILL")
   end
 
+  test "counts no hang if others have done something only before the item that was given out" do
+    hold(0, "a batch")
+    processed(1)
+    Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0)).current_item(7)
+    refute crash?("hung", "KILL")
+    processed(1)
+    assert crash?("hung", "KILL")
+  end
+
   test "counts no exit as a crash while the swarm stops" do
     hold(0, "a job", at: 7)
     [true, false].each do |stopping|

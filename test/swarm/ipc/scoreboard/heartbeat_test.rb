@@ -106,6 +106,16 @@ class HeartbeatTest < Skep::TestCase
     assert_operator @scoreboard.of(@known).last.at, :>, was
   end
 
+  test "says since when the node's own thread has something in flight" do
+    assert_nil @scoreboard.in_flight_since(@known)
+    @node.in_flight("a batch")
+    since = @scoreboard.in_flight_since(@known)
+    @node.current_item(7)
+    assert_operator @scoreboard.in_flight_since(@known), :>=, since
+    @node.in_flight(nil)
+    assert_nil @scoreboard.in_flight_since(@known)
+  end
+
   test "in_flight(thread:) sets another thread's item, and no heartbeat is due for it" do
     @node.in_flight("for 2", thread: 2)
     assert_equal ["for 2"], @scoreboard.in_flight(@known)

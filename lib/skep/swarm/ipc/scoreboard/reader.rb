@@ -38,8 +38,15 @@ module Skep
             @layout.all(node.page_index).map { |cell| seconds(cell, Layout::DONE_AT) }.max
           end
 
-          # Since when the first of the items in flight is; nil: nothing is.
-          def in_flight_since(node) = earliest(node, Layout::IN_FLIGHT_SINCE)
+          # Since when a thread has made no progress with its item in flight; the earliest of these
+          # times; nil: nothing is in flight.
+          def in_flight_since(node)
+            times = @layout.all(node.page_index).filter_map do |cell|
+              since = seconds(cell, Layout::IN_FLIGHT_SINCE)
+              [since, seconds(cell, OS::SharedPage::BEAT)].max if since.positive?
+            end
+            times.min
+          end
 
           # Since when one of its threads is unhealthy, without progress; nil: none is.
           def unhealthy_since(node) = earliest(node, Layout::UNHEALTHY_SINCE)
