@@ -8,7 +8,7 @@
 # can't start either. So it does if the old node dies while the new one boots.
 require_relative "scenario"
 
-WAIT = 5.0 # seconds
+WAIT = 10.0 # seconds, in which a command begins on a slow machine, too
 COMMANDS = [%w[restart], %w[restart --node 0], %w[reload]].freeze
 
 class CrashLoop < Scenario
