@@ -18,6 +18,8 @@ class HandlerFuzzTest < Skep::TestCase
   end
   private_constant :SEEDS, :CHARGES_THE_REST
 
+  def self.longest = 1_200 # seconds: it computes all the time, for 7 s on an idle machine
+
   def setup
     missing = Skep::Kafka::Librdkafka::Bindings.missing_library
     missing(missing) if missing
