@@ -178,6 +178,18 @@ class KafkaAttemptsTest < Skep::TestCase
     assert_equal [[0, 1, 4], [3]], seen
   end
 
+  test "a seek by key to an offset loses no message before it of the batch's keys" do
+    seen = []
+    run_keys(%w[a b b c c a], threads: 2) do |batch|
+      batch.each do |message|
+        seen << message.offset
+        break batch.seek(5) if message.offset == 5 && seen.count(5) == 1
+      end
+    end
+
+    assert_equal [0, 1, 2, 3, 4, 5, 5], seen.sort
+  end
+
   test "a seek by key waits for the messages behind a batch that is marked and pauses" do
     outcome = run_keys(%w[a a b], max_messages: 1) do |batch|
       batch.mark(batch.first_offset)

@@ -160,12 +160,13 @@ module Skep
             @place = place
             @before = [@before, last&.next, rank(place).first].compact.min
           end
-          pass_over(item) if item
+          pass_over(item, behind: !place.is_a?(Integer)) if item
         end
 
-        # A seek doesn't wait for the work item, nor for messages behind it of the same keys.
-        def pass_over(item)
-          @order.take_until(@before, item) if @before
+        # A seek doesn't wait for the work item. behind: nor for messages behind it of its keys,
+        # which may be read again with it. (A seek to an offset reads none before it again.)
+        def pass_over(item, behind: true)
+          @order.take_until(@before, item, behind:) if @before
         end
 
         # The lowest offset for which a seek waits; nil if there is none.

@@ -103,11 +103,11 @@ module Skep
         # The work item waits for its retry: it keeps copies of its messages.
         def await_retry(item) = item.copy_messages { |message| copy(message) }
 
-        # A seek waits for the messages before that offset, without those of the work item and those
-        # behind them of the same keys: only they are taken from here on.
-        def take_until(offset, item)
-          behind = item.keys.values_at(*item.offsets).uniq.flat_map { |key| @busy[key].slice!(0..) }
-          @tracker.ignore(item.offsets + behind.map(&:offset))
+        # A seek waits for the messages before that offset, without those of the work item: only
+        # they are taken from here on. behind: without those of the same keys behind it, too.
+        def take_until(offset, item, behind: false)
+          @tracker.ignore(item.offsets)
+          @tracker.ignore(drop_behind(item).map(&:offset)) if behind
           @busy.each_value { |all| all.reject! { |message| message.offset >= offset } }
           [@fresh, @waited].each { |waiting| drop_from(waiting, offset) }
           @count = [@fresh, @waited].sum { |waiting| waiting.each_value.sum(&:size) }
@@ -122,6 +122,10 @@ module Skep
         end
 
         private
+
+        def drop_behind(item)
+          item.keys.values_at(*item.offsets).uniq.flat_map { |key| @busy[key].slice!(0..) }
+        end
 
         def drop_from(waiting, offset)
           waiting.each_value { |all| all.reject! { |message| message.offset >= offset } }

@@ -57,7 +57,7 @@ module Skep
         def skip_to(offset) = @position = [@position, offset].compact.max
 
         def release(_item) = @in_flight = false
-        def take_until(_offset, _item) = nil # nothing waits beside a work item
+        def take_until(_offset, _item, **) = nil # nothing waits beside a work item
         def unfinished(_before) = nil
 
         def inspect = "#<Skep::Kafka::Processing::PartitionOrder #{position}>"
