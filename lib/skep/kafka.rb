@@ -19,6 +19,7 @@
 #   consumer/    the group's member: start, event loop, rebalances, leaving
 #   admin/       requests of a program that is no member: a group's lag, dead letters
 #   testing/     fakes, a mock cluster, and messages for topics
+require "digest"
 require "io/nonblock"
 require "io/wait"
 require "json"

@@ -156,6 +156,13 @@ module Skep
         @without_metadata = event.list.to_a.any? { |entry| entry.last == code }
       end
 
+      # The same after the error of a transaction, whose entry then has none either.
+      def forgo_metadata_after(code)
+        @without_metadata ||= code == Librdkafka::ErrorCode::OFFSET_METADATA_TOO_LARGE
+      end
+
+      def without_metadata? = @without_metadata ? true : false
+
       # Returns the group and the member's name in it.
       def identity = [@group, @instance_id]
 

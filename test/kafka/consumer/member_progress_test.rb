@@ -87,6 +87,15 @@ module Skep
         assert_equal "001", Processing::CommitMetadata.read(@last.last, 41).done_from(41)
       end
 
+      test "has room for the longest names" do
+        @consumer.define_singleton_method(:identity) { ["g" * 255, "i" * 249] }
+        @topics.define_singleton_method(:origin) do |_|
+          Processing::OffsetOrigin.new("c" * 249, id)
+        end
+        kill_at(42)
+        assert_equal 42, resume([40, nil, nil]).first
+      end
+
       test "begins at the committed offset in another generation, or outside of any" do
         [4, nil].each do |generation|
           kill_at(42)

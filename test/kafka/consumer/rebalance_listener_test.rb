@@ -18,7 +18,10 @@ module Skep
         def answered? = true
         def ids_of(topics, _) = topics.to_h { |topic| [topic, @answers.shift || "now"] }
         def read(ids) = @ids = ids
-        def origin(topic, ids = @ids.to_h) = Processing::OffsetOrigin.new("here", ids[topic])
+
+        def origin(topic, ids = @ids.to_h)
+          Processing::OffsetOrigin.new("here", ids[topic]) if ids[topic]
+        end
       end
 
       def setup
@@ -75,6 +78,14 @@ module Skep
           commit(*ids)
           assert_equal [NO_OFFSET, 1], assign
         end
+        assert_empty recreated
+      end
+
+      test "a commit counts if the topic's id isn't answered a second time" do
+        commit("former")
+        answers = [{ "orders" => "now" }]
+        @topics.define_singleton_method(:ids_of) { |*| answers.shift || {} }
+        assert_equal [NO_OFFSET, 1], assign
         assert_empty recreated
       end
 

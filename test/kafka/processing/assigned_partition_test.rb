@@ -74,6 +74,16 @@ module Skep
         assert_equal [:done, 2, [0, 1]], progress.noted.last
       end
 
+      test "notes no position by key as long as there is none" do
+        partition = partition(**ORDERS["by key"], threads: 1)
+        partition.progress = progress = NotedProgress.new
+        put("a", "b")
+        draw(partition)
+        partition.reader.epochs.read(0, 2, 9)
+        partition.done(Struct.new(:slice).new(nil), 7) # a gap that another thread has found
+        assert_equal [:done, nil], progress.noted.last.first(2)
+      end
+
       # An attempt that another thread's handler may end while it is compared.
       RunningAttempt = Struct.new(:ended, :compared) do
         def end_early(**) = self.ended = true

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "minitest/mock"
 require "kafka/support/kafka_case"
 
 module Skep
@@ -12,10 +13,11 @@ module Skep
         # API keys, and error codes.
         PRODUCE, OFFSET_FETCH, INIT_PRODUCER_ID, END_TXN, TXN_OFFSET_COMMIT = 0, 9, 22, 26, 28
         ILLEGAL_GENERATION, TRANSACTIONAL_ID_REFUSED, PRODUCER_FENCED = 22, 53, 90
-        REQUEST_TIMED_OUT, COORDINATOR_LOADING, GROUP_REFUSED = 7, 14, 30
+        REQUEST_TIMED_OUT, METADATA_TOO_LARGE = 7, 12
+        COORDINATOR_LOADING, GROUP_REFUSED = 14, 30
         private_constant :PRODUCE, :OFFSET_FETCH, :INIT_PRODUCER_ID, :END_TXN, :TXN_OFFSET_COMMIT,
                          :ILLEGAL_GENERATION, :TRANSACTIONAL_ID_REFUSED, :PRODUCER_FENCED,
-                         :REQUEST_TIMED_OUT, :COORDINATOR_LOADING, :GROUP_REFUSED
+                         :REQUEST_TIMED_OUT, :METADATA_TOO_LARGE, :COORDINATOR_LOADING, :GROUP_REFUSED
 
         # The topic has one partition, which is processed at once. For an idle partition the metrics
         # query offsets, and these requests would get the errors that a test sets.
@@ -60,6 +62,16 @@ module Skep
           assert_match(/The transaction failed at send_offsets_to_transaction \(.*generation/,
                        named(events, "handler_failed").first[:error])
           assert_equal [1], named(events, "processed").map { |facts| facts[:number] }
+          assert_empty redelivered
+        end
+
+        test "commits no metadata any more once the group has refused it" do
+          feed("orders", [["k", "one", 0]])
+          @broker.fail_next(TXN_OFFSET_COMMIT, METADATA_TOO_LARGE)
+          entries = []
+          with_labels { with_entries(entries) { pass_on(2) } }
+
+          assert_equal ["label", nil], entries.map { |entry| entry[4] }.first(2)
           assert_empty redelivered
         end
 
@@ -232,6 +244,27 @@ module Skep
         end
 
         private
+
+        # The embedded broker has no topic ids, with which commits are labelled.
+        def with_labels(&block)
+          create = Processing::AckedAhead.method(:new)
+          labelled = lambda do |*args, **options|
+            create.call(*args, **options).tap do |one|
+              one.define_singleton_method(:label) { |*| "label" }
+            end
+          end
+          Processing::AckedAhead.stub(:new, labelled, &block)
+        end
+
+        # Adds what transactions commit.
+        def with_entries(entries, &block)
+          make = Librdkafka::TopicPartitionList.method(:make)
+          seen = lambda do |list, &within|
+            entries << list.first if caller_locations(1, 6).to_s.include?("transactional_producer")
+            make.call(list, &within)
+          end
+          Librdkafka::TopicPartitionList.stub(:make, seen, &block)
+        end
 
         # Commits that offset, as another process might have done.
         def commit(offset, producer)

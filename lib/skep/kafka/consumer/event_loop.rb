@@ -266,7 +266,7 @@ module Skep
         end
 
         def rebalance(event)
-          leave_out_unsubscribed(event.list)
+          unsubscribed = leave_out_unsubscribed(event.list)
           return @rebalance_listener.partitions_released(event.list) if @leaving
 
           unless event.code == Librdkafka::ErrorCode::ASSIGN_PARTITIONS
@@ -277,22 +277,23 @@ module Skep
           @missing -= event.list.keys.map(&:first)
           @rebalance_listener.partitions_assigned(event.list)
           query_topic_ids
-          @subscription_check&.start
+          @subscription_check&.start(unsubscribed)
           @check_subscription&.call unless @stopped
         end
 
         # A static member may get what it subscribed to in its former life (SubscriptionCheck), for
-        # which it has no handler any more.
+        # which it has no handler any more. Returns those topics.
         def leave_out_unsubscribed(list)
-          return if @options.patterns? || !@consumer.static_member?
+          return [] if @options.patterns? || !@consumer.static_member?
 
-          list.keys.each do |key|
-            list.delete(*key) unless @options.topics.include?(key.first)
-          end
+          others = list.keys.reject { |topic, _| @options.topics.include?(topic) }
+          others.each { |key| list.delete(*key) }.map(&:first).uniq
         end
 
         def rejoin_with_other_topics
-          found = @subscription_check.difference or return
+          found = @subscription_check.difference
+          return if found.nil? || @node.stopping?
+
           @report.event(:kafka_topics_changed, group: @options.group, **found, hint: REJOIN)
           @consumer.rejoin(@options.topics)
         end

@@ -35,11 +35,14 @@ module Skep
           new(options, pages:, consumer:, identity: [node.swarm, *consumer.identity], **rest)
         end
 
+        # Names may be long, and the page has little room.
+        def self.digest(text) = Digest::SHA256.base64digest(text)
+
         def initialize(options, pages:, consumer:, identity:, report:, topic_recreation:)
           @options, @consumer, @report = options, consumer, report
-          @identity, @topic_recreation = identity, topic_recreation
-          @former = pages.former
-          @page = Processing::ProgressPage.new(pages.own, identity)
+          @identity = MemberProgress.digest(identity.join("\n"))
+          @topic_recreation, @former = topic_recreation, pages.former
+          @page = Processing::ProgressPage.new(pages.own, @identity)
           @rows = {}
         end
 
@@ -93,7 +96,10 @@ module Skep
         def unused(reason) = @report.event(:kafka_progress_unused, level: :debug, reason:)
 
         # With the cluster's, or nil if it isn't known.
-        def topic_id(topic) = @topic_recreation.origin(topic)&.to_a&.join("/")
+        def topic_id(topic)
+          origin = @topic_recreation.origin(topic)
+          MemberProgress.digest(origin.to_a.join("/")) if origin
+        end
 
         def continue(rows, committed)
           further = rows.select { |key, row| further?(row, *committed[key]) }

@@ -161,7 +161,7 @@ module Skep
           end
           superseded = superseded_among(committed, ids)
           @topic_recreation.read(ids)
-          begin_again(superseded, list, committed) if superseded.any?
+          begin_again(superseded, list, committed, ids) if superseded.any?
           @progress&.resume(keys - superseded, committed)
           keys.each { |key| add_partition(partition(key, *committed[key])) }
         end
@@ -182,7 +182,9 @@ module Skep
           return found if found.empty?
 
           @pause.pop(timeout: RETRY_SECONDS)
-          found & of_former_topics(committed, ids.update(topic_ids(found)))
+          again = topic_ids(found)
+          ids.update(again)
+          found & of_former_topics(committed, again)
         end
 
         def of_former_topics(committed, ids)
@@ -196,8 +198,8 @@ module Skep
 
         # These partitions are read as if the group had no offset of them, whether or not that can
         # be committed.
-        def begin_again(keys, list, committed)
-          starts = find_starts(keys)
+        def begin_again(keys, list, committed, ids)
+          starts = find_starts(keys, ids)
           commit_starts(keys, starts)
           found = starts.to_h { |topic, number, offset| [[topic, number], offset] }
           keys.each do |key|
@@ -206,11 +208,11 @@ module Skep
           end
         end
 
-        # Returns entries to commit.
-        def find_starts(keys)
+        # Returns entries to commit. ids: of the topics, if others than the known ones count.
+        def find_starts(keys, *ids)
           place = @options.settings.reset_place == :end ? :ends : :beginnings
           @consumer.public_send(place, keys, COMMIT_SECONDS).to_h.map do |(topic, number), offset|
-            origin = @topic_recreation.origin(topic)
+            origin = @topic_recreation.origin(topic, *ids)
             [topic, number, offset, nil, Processing::CommitMetadata.write(offset, origin:)]
           end
         end
@@ -350,11 +352,6 @@ module Skep
           end
           @report.event(:kafka_seek, topic:, partition: number, to: place.to_s, offset:)
           offset
-        end
-
-        def report_recreated(keys)
-          @report.event(:kafka_topic_recreated, level: :error, error: RECREATED, hint: RESET,
-                                                **listed(:partitions, keys))
         end
 
         def report_rebalance(change, keys)

@@ -5,13 +5,14 @@
 # nobody would read a topic that was added, and nobody else one that was removed.
 #
 #   check = SubscriptionCheck.for(options, node:, consumer:)   # nil where another node checks
-#   check.start                          # the node has an assignment
+#   check.start(["returns"])             # the node has an assignment, and had one of this topic, to
+#                                        # which it doesn't subscribe
 #   check.io; check.seconds_left         # when to call `difference`
 #   check.difference                     # => { added: ["refunds"], removed: [] }; nil
 #   check.close
 #
 # Only a swarm's first node checks, once, after its first assignment. If its group is in the middle
-# of a rebalance then, it asks again. Of patterns only their absence is noticed.
+# of a rebalance then, it asks again. Topics that match a pattern aren't noticed.
 module Skep
   module Kafka
     class Consumer
@@ -26,31 +27,29 @@ module Skep
             new(consumer, group: options.group, topics: options.topics)
           end
 
-          # members: of the group. own: what the names of this swarm's members begin with. existing:
-          # those of the topics that exist.
-          def difference(members, own, topics, existing)
+          # members: of the group. existing: those of the topics that exist. removed: topics that
+          # the member was given, and doesn't subscribe to. (Others of the swarm may subscribe to
+          # other topics.)
+          def difference(members, existing, removed)
             held = members.flat_map { |member| member.partitions.map(&:first) }
-            name = /\A#{Regexp.escape(own)}\d+\z/
-            swarm = members.select { |member| member.instance&.match?(name) }
-            former = swarm.flat_map { |member| member.partitions.map(&:first) }.uniq
-            former = [] if topics.any? { |topic| topic.start_with?("^") }
-            found = { added: existing - held, removed: former - topics }
+            found = { added: existing - held, removed: }
             found unless found.values.all?(&:empty?)
           end
         end
 
         def initialize(consumer, group:, topics:)
           @consumer, @group, @topics = consumer, group, topics
-          @own = consumer.instance_id.sub(/\d+\z/, "")
           @answers = consumer.queue
         end
 
         def io = @answers.io
         def seconds_left = @due && [@due - OS.now, 0].max
 
-        def start
-          @due = OS.now unless @started
-          @started = true
+        def start(unsubscribed)
+          return if @removed
+
+          @due = OS.now
+          @removed = unsubscribed
         end
 
         # Asks when it is time to. Returns what differs, once; nil before the answer, and if nothing
@@ -61,7 +60,7 @@ module Skep
           return unless @members && @existing
 
           members, @members = @members, nil
-          SubscriptionCheck.difference(members, @own, @topics, @existing)
+          SubscriptionCheck.difference(members, @existing, @removed)
         end
 
         def close = @answers.close

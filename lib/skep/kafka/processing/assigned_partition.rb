@@ -367,8 +367,9 @@ module Skep
         def note_progress(offsets)
           return unless @progress
 
-          @progress.done(position, epoch: epoch(position), offsets:,
-                                   highest: offsets ? @reader.epochs.highest : 0)
+          known = position # by key there may be none yet
+          @progress.done(known, epoch: (epoch(known) if known), offsets:,
+                                highest: offsets ? @reader.epochs.highest : 0)
         end
 
         def put

@@ -270,7 +270,7 @@ module Skep
           left = false
           raise
         ensure # a `throw`, or a `return` of a method that is still running
-          raise HandlerLeft if left && !killed?
+          raise HandlerLeft if left && Thread.current.status != "aborting"
         end
 
         def conclude(topic, item, attempt)

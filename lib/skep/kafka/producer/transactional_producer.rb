@@ -98,6 +98,7 @@ module Skep
           committed ? take_handles : abort_batch
           committed
         rescue TransactionFailed => e
+          @consumer.forgo_metadata_after(e.code)
           handles = take_handles
           roll_back unless e.fatal?
           error = batch_error(e, handles)
@@ -115,7 +116,9 @@ module Skep
           metadata = Librdkafka::Bindings.consumer_group_metadata(@consumer.handle)
           return false if partition.revocation == :finished
 
-          Librdkafka::TopicPartitionList.make([partition.transaction_entry(offset + 1)]) do |list|
+          entry = partition.transaction_entry(offset + 1)
+          entry = entry.first(4) if @consumer.without_metadata?
+          Librdkafka::TopicPartitionList.make([entry]) do |list|
             @calls.send_offsets(list, metadata)
           end
           @committing = true

@@ -23,7 +23,7 @@ module Skep
         HEADER_BYTES = 6
         FRAME_BYTES = 16 * 1024 * 1024
         BACKLOG = 1024 * 1024
-        CONTROL_BYTES = 256 # room for about fifty descriptors; a frame has one
+        CONTROL_BYTES = 256 # room for about fifty descriptors; a frame has three at most
         UNCLAIMED = 1_000 # frames whose descriptors may wait here
         # Bytes read at a time. Most frames have a few hundred, and Ruby allocates a full piece each
         # time. 64 KiB fragmented malloc's heap: 0.9 MB more after 10,000 nodes, and growing.
