@@ -17,7 +17,8 @@ module Skep
         COORDINATOR_LOADING, GROUP_REFUSED = 14, 30
         private_constant :PRODUCE, :OFFSET_FETCH, :INIT_PRODUCER_ID, :END_TXN, :TXN_OFFSET_COMMIT,
                          :ILLEGAL_GENERATION, :TRANSACTIONAL_ID_REFUSED, :PRODUCER_FENCED,
-                         :REQUEST_TIMED_OUT, :METADATA_TOO_LARGE, :COORDINATOR_LOADING, :GROUP_REFUSED
+                         :REQUEST_TIMED_OUT, :METADATA_TOO_LARGE, :COORDINATOR_LOADING,
+                         :GROUP_REFUSED
 
         # The topic has one partition, which is processed at once. For an idle partition the metrics
         # query offsets, and these requests would get the errors that a test sets.
