@@ -49,8 +49,10 @@ module Skep
         REVOKED = "Its new owner processes them"
         private_constant :Marker, :COMMIT_SECONDS, :LATE, :UNDONE, :REVOKED
 
+        # evidence: Failure::TopicEvidence by the options of a topic.
         def initialize(node:, poison:, outputs:, report:, consumer:, scheduler:, metrics:,
-                       database_offsets: nil)
+                       evidence:, database_offsets: nil)
+          @evidence = evidence
           @node, @poison, @outputs, @database_offsets = node, poison, outputs, database_offsets
           @crash_suspects = node.crash_suspects
           @report, @consumer, @scheduler, @metrics = report, consumer, scheduler, metrics
@@ -58,18 +60,16 @@ module Skep
         end
 
         def begin_try(item)
-          partition = item.partition
-          item.begin_try(partition.last_success) do
-            @scheduler.success_elsewhere(partition, item.slice.first_offset)
-          end
+          item.begin_try(@evidence.fetch(item.partition.options))
           @began = OS.now
           @outputs.begin_batch
         end
 
         def marker(item) = @database_offsets || Marker.new(self, item)
 
-        # The handler has processed messages; it begins with the next ones now.
-        def succeeded(item)
+        # The handler has processed so many messages; it begins with the next ones now.
+        def succeeded(item, count)
+          @evidence.fetch(item.partition.options).succeeded(count, @began)
           @scheduler.succeeded(item.partition, @began)
           @began = OS.now
         end
@@ -123,8 +123,9 @@ module Skep
         def mark(item, offset)
           raise ForkedBatch unless @generation == OS::Generation.count
 
+          before = item.marked || (item.slice.first_offset - 1)
           store_mark(item, offset) unless item.marked && offset <= item.marked
-          succeeded(item)
+          succeeded(item, [item.slice.count_to(offset) - item.slice.count_to(before), 0].max)
           item.partition.revocation != :finished
         end
 
