@@ -23,7 +23,7 @@ module Skep
         succeed(@one, 5)
         history = fail_at(@one, 1)
         refute about(@one, 1, history).isolated
-        succeed(@one, 4)
+        succeed(@one, 9)
         refute about(@one, 1, history).isolated
         succeed(@one, 1)
         assert about(@one, 1, history).isolated

@@ -32,11 +32,12 @@ module Skep
         RATIO = 4
         # The same by key: those that fail are tried again and again, while the others go on.
         MANY = 30
+        BAD_ONES = 10 # of so many messages behind it, one may be bad, too
         SEVERAL = 4 # others that fail, before their share says anything
         LEAST = 8 # successes that prove something
         STUCK = 1.0 # seconds without a success until a process may be ill
         ALONE = 2.0 # seconds without a success until another process tries
-        private_constant :FAILURES, :RATIO, :MANY, :SEVERAL, :LEAST, :STUCK, :ALONE
+        private_constant :FAILURES, :RATIO, :MANY, :BAD_ONES, :SEVERAL, :LEAST, :STUCK, :ALONE
 
         def self.of(attempt, history, evidence, options)
           # (A poison message, and what is behind a mark, has no evidence.)
@@ -79,7 +80,14 @@ module Skep
           return false unless counted? && (@evidence.here || @history.restored?)
 
           @evidence.isolated || @history.restored? || few_others? ||
-            (@history.between.positive? && enough?(successes, failed))
+            (@history.between.positive? && much_succeeds_after?)
+        end
+
+        # After its first failure others succeed, and hardly any fails. (Before it, there may have
+        # been no outage.)
+        def much_succeeds_after?
+          good, bad = *@evidence.after
+          good >= [LEAST, BAD_ONES * bad].max
         end
 
         # Its failures after others had succeeded: all but the first one.
@@ -87,7 +95,7 @@ module Skep
 
         # There are few others to compare it with, so it must have failed more often.
         def few_others?
-          @history.own_failures >= @attempts + 2 && successes > 2 * failed
+          @history.own_failures >= @attempts + 2 && much_succeeds_after?
         end
 
         def nothing_succeeds_here? = @evidence.failing.positive? && !@evidence.here
@@ -97,7 +105,8 @@ module Skep
 
         # Only this message fails here, as far as is known.
         def by_other_processes
-          return unless @evidence.stuck_elsewhere.zero? && much_succeeds_elsewhere? && tried_alone?
+          return unless @evidence.stuck_elsewhere.zero? && @evidence.failing_elsewhere.zero? &&
+                        @evidence.stuck_for >= STUCK && much_succeeds_elsewhere? && tried_alone?
 
           @evidence.fresh ? :message : :another_process
         end

@@ -43,7 +43,7 @@ module Skep
       end
 
       class TopicEvidence
-        APART = 5
+        APART = 10
         NEAR = 20
         LATELY = 3.0 # seconds; a message that fails in an outage is tried twice in that time
         REMEMBERED = 1_000 # messages that have failed
@@ -120,7 +120,7 @@ module Skep
               since: since(id),
               here: !@success.nil? && @success > history.since, failing: @failing,
               stuck_for: @failing.positive? ? now - @failing_since : 0.0,
-              elsewhere: @failing.positive? ? since_counts(@elsewhere, counts_elsewhere) : [0, 0],
+              elsewhere: since_failing,
               failing_elsewhere: failing_elsewhere(id, last_of_all.to_f, now),
               stuck_elsewhere: stuck_elsewhere(id, now),
               fresh: fresh?(id, history, now), asked: asked?(now)
@@ -178,6 +178,14 @@ module Skep
         # (The counts of a process are gone once its cells are used again.)
         def since_counts(before, now)
           before ? now.zip(before).map { |to, from| [to - from, 0].max } : [0, 0]
+        end
+
+        # What others have done since this process fails. (What they did a moment before may not have
+        # been read then: it counts only once something has succeeded that began afterwards.)
+        def since_failing
+          return [0, 0] unless @failing.positive? && last_elsewhere > @failing_since
+
+          since_counts(@elsewhere, counts_elsewhere)
         end
 
         def last_elsewhere = others.map(&:succeeded_at).max.to_f
