@@ -84,11 +84,10 @@ require "skep/kafka/producer/transactional_producer"
 
 require "skep/kafka/failure/poison_detector"
 require "skep/kafka/failure/dead_letter_queue"
-require "skep/kafka/failure/topic_evidence"
+require "skep/kafka/failure/outage_evidence"
 require "skep/kafka/failure/database_pool"
 require "skep/kafka/failure/failure_count"
 require "skep/kafka/failure/retry_backoff"
-require "skep/kafka/failure/failure_cause"
 require "skep/kafka/failure/retry_policy"
 require "skep/kafka/failure/failure_handler"
 

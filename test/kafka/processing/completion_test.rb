@@ -73,8 +73,7 @@ module Skep
         set_up(node, Fakes::Outputs.new(false, true))
         consumer = OrderedConsumer.new(@scheduler)
         Processing::Completion.new(node:, outputs: @outputs, poison: nil, report: @report,
-                                   consumer:, scheduler: @scheduler, metrics: @metrics,
-                                   evidence: {}).commit
+                                   consumer:, scheduler: @scheduler, metrics: @metrics).commit
         assert consumer.ordered
       ensure
         node&.close
@@ -88,8 +87,7 @@ module Skep
         set_up(node = fake_node, Fakes::Outputs.new(atomic, answer))
         completion = Processing::Completion.new(
           node:, outputs: @outputs, poison: Failure::PoisonDetector.new(node.crash_suspects),
-          report: @report, consumer: @store, scheduler: @scheduler, metrics: @metrics,
-          evidence: {}
+          report: @report, consumer: @store, scheduler: @scheduler, metrics: @metrics
         )
         item = next_item(batch)
         yield if block_given?

@@ -3,23 +3,21 @@
 # Counts the failures of a batch, and of the message in it that failed.
 #
 #   failures = FailureCount.new
-#   failures.begin_try(evidence.last_success)
+#   failures.begin_try(partition.last_success)
 #   failures.add(41, OS.now)   # the handler raised at offset 41; nil: it isn't known where
 #   failures.count             # => 1, failures of the batch
 #   failures.number            # => 1, failures in a row of that message
 #   failures.own_failures      # => 0, failures after other messages had succeeded
-#   failures.between           # => 0, failures between two successes of other messages
 #   failures.since             # => when it failed first, in monotonic seconds
-#   failures.outage_since      # => since when no other message has succeeded
+#   failures.outage_since      # => since when no other message has succeeded, if that counts
 #
 # A batch of many messages may fail at another message each time: `count` decides when its
 # messages are tried one by one. Events report `number`, and the backoff depends on it.
 #
 # Other messages show whether the message is bad, or a dependency of its handler is
 # unavailable. If one of them was tried, and succeeded, after the first failure and before a
-# try, that try counts against the message (`own_failures`). Once nothing succeeds any more
-# (begin_try with outage: true), what counted against it is forgotten: it fails for the same reason
-# as the others, and what succeeded between two outages proves nothing.
+# try, that try counts against the message (`own_failures`). If it was of another partition,
+# later tries count only as long as OutageEvidence says so.
 #
 # Parts of a batch inherit `outage_since`, even those that have not failed themselves: how
 # long a dependency is unavailable doesn't depend on how a batch is split.
@@ -30,35 +28,29 @@ module Skep
         attr_reader :count # of the batch
         attr_reader :number # in a row of the message that failed last
         attr_reader :own_failures # failures after other messages had succeeded
-        attr_reader :between # failures before and after which others had succeeded
         attr_reader :offset # of the message that failed last; nil: it isn't known
         attr_reader :since # monotonic seconds
         attr_reader :outage_since # monotonic seconds
 
         # since: when the batch failed first of which this one is a part. count, own_failures,
-        # offset: what another process has counted; restored: it has.
+        # offset: what another process has counted. same_partition: a success of the partition
+        # itself has shown that there is no outage.
         def initialize(since: nil, outage_since: nil, count: 0, own_failures: 0, offset: nil,
-                       between: 0, restored: false)
-          @others = own_failures.positive?
+                       same_partition: own_failures.positive?)
+          @same_partition = same_partition
           @count = @number = count
           @own_failures = own_failures
-          @between = between
-          @gap = true # others had succeeded before the first failure
           @since = since
           @outage_since = outage_since
           @offset = offset
-          @restored = restored
         end
 
         # Continues the count of another process for the message at that offset. plain: what `dump`
         # has returned there.
         def self.restore(offset, plain, now)
           count, own_failures, seconds = plain.map { |number| Integer(number) }
-          new(since: now - seconds, count:, own_failures:, offset:, restored: true)
+          new(since: now - seconds, count:, own_failures:, offset:)
         end
-
-        # Returns true if another process has tried it.
-        def restored? = @restored
 
         # Returns what counts for a batch of one message: its failures, its own ones, and since how
         # many seconds.
@@ -66,42 +58,27 @@ module Skep
 
         # A count of its own for the message that failed last.
         def of_message
-          FailureCount.new(since:, outage_since:, count: number, offset:, between:,
-                           own_failures: [own_failures, number].min, restored: @restored)
+          FailureCount.new(since:, outage_since:, count: number, offset:,
+                           own_failures: [own_failures, number].min,
+                           same_partition: @same_partition)
         end
 
-        # A try begins. success: when the last try of other messages that succeeded began; nil:
-        # none was. outage: nothing succeeds any more.
-        def begin_try(success, outage: false)
-          return forgive if outage
-
-          good = since && success ? success > (@failed_at || since) : false
-          @between += 1 if good && @gap
-          @gap = good if since
-          @others ||= good
-          @outage_since = nil if outage_since && success && success > outage_since
+        # A try begins. success: when the last successful try of the partition began; nil: none was.
+        # elsewhere: the same of all partitions of this process, unless that counts no more.
+        def begin_try(success, elsewhere = nil)
+          @same_partition ||= since && success ? success > since : false
+          last = [success, elsewhere].compact.max
+          @others = @same_partition || (since && last ? last > since : false)
+          @outage_since = nil if outage_since && last && last > outage_since
         end
 
         def add(offset, now)
           @since ||= now
           @outage_since ||= now
-          @failed_at = now
           @count += 1
           @own_failures += 1 if @others
           @number = offset == @offset ? @number + 1 : 1
           @offset = offset
-        end
-
-        # What has failed so far counts for nothing.
-        def forgive
-          @others = @gap = false
-          @own_failures = @between = 0
-        end
-
-        # The process was ill: the message has no failures.
-        def clear
-          forgive
-          @count = @number = 0
         end
 
         def inspect

@@ -31,10 +31,8 @@ module Skep
         private_constant :HELD, :FINISH, :KEPT, :RETRIED, :MARKED, :SOME_MARKED, :ONE_BY_ONE,
                          :ENDLESS, :PAUSED, :POISON_HINTS
 
-        # evidence: TopicEvidence by the options of a topic.
         def initialize(node:, completion:, outputs:, poison:, options:, report:, scheduler:,
-                       metrics:, dead_letter_queue:, evidence:)
-          @evidence = evidence.fetch(options)
+                       metrics:, dead_letter_queue:)
           @node, @completion, @outputs, @poison = node, completion, outputs, poison
           @options, @report, @dead_letter_queue = options, report, dead_letter_queue
           @scheduler, @metrics = scheduler, metrics
@@ -47,9 +45,8 @@ module Skep
           item.record(attempt, error, at, unreadable:)
           tried = item.slice
           @metrics.count(tried, :failures) unless attempt.unreadable_of_several?
-          passed = attempt.passed(error, item.marked)
           undo(item)
-          history = count_failure(item, at, passed, attempt.began) if attempt.counted?
+          history = count_failure(item, at) if attempt.counted?
           decision = settle(item, attempt, history, tried)
           @node.in_flight(nil)
           return if decision.action == :isolate # nothing has failed yet
@@ -82,26 +79,16 @@ module Skep
 
         private
 
-        # passed: how many other messages the handler has got through in this attempt.
-        def count_failure(item, offset, passed, began)
-          now = OS.now
-          @evidence.succeeded(passed, began) if passed.positive?
-          known = !offset.nil? || item.slice.size == 1
-          @evidence.failed(id(item, offset), now, known:)
-          item.failed(offset, now)
+        def count_failure(item, offset)
+          item.failed(offset)
+          @scheduler.failed(item.partition)
           item.failures # before split_failed_key, which may begin a new FailureCount
-        end
-
-        # offset: of the message that failed, if it is known.
-        def id(item, offset)
-          TopicEvidence.id(*item.partition.key, offset || item.slice.first_offset)
         end
 
         # Decides, has the work item settled, then does and reports the rest. history: a
         # FailureCount. tried: the slice before what is marked was dropped. Returns the decision.
         def settle(item, attempt, history, tried)
-          evidence = evidence(item, history, attempt.offset)
-          decision = RetryPolicy.decide(attempt, history, evidence, @options, OS.now,
+          decision = RetryPolicy.decide(attempt, history, evidence(item), @options, OS.now,
                                         spread: RetryBackoff.spread)
           slice = item.settle(attempt, decision)
           report_kept(slice) if decision.why == :dead_letter_topic
@@ -109,9 +96,6 @@ module Skep
           case decision.action
           when :continue then report_marked(tried, attempt, decision.seconds)
           when :retry then report_retry(item, slice, attempt.error, history, decision.seconds)
-          when :replace_process
-            report_retry(item, slice, attempt.error, history, decision.seconds)
-            replace_process(history, attempt.error, decision.why)
           when :one_by_one then report_attempt(slice, attempt, history, 0, ONE_BY_ONE)
           when :hold then report_attempt(slice, attempt, history, nil, PAUSED)
           when :dead_letter then dead_letter(item, attempt)
@@ -120,23 +104,8 @@ module Skep
           decision
         end
 
-        # offset: of the message that failed, if it is known.
-        def evidence(item, history, offset = nil)
-          others_wait = @scheduler.awaiting_success?(item.partition)
-          # A poison message, and what is behind a mark, hasn't failed here.
-          return Evidence.new(others_wait:) unless history&.since && item.slice
-
-          @evidence.about(id(item, offset), history, OS.now, others_wait:)
-        end
-
-        # cause: :process, it is ill; :another_process, that one must show what the cause is.
-        def replace_process(history, error, cause)
-          return unless @evidence.ask_for_successor(OS.now)
-
-          history.clear if cause == :process
-          @node.__replace_process(cause == :process ? "unfit" : "another_process",
-                                  topics: @options.topics.join(","),
-                                  error: @report.clean(Metrics::EventReporter.describe(error)))
+        def evidence(item)
+          RetryPolicy::Evidence.new(others_wait: @scheduler.awaiting_success?(item.partition))
         end
 
         def dead_letter(item, attempt)
@@ -171,7 +140,7 @@ module Skep
         # The message stays in its partition, and is tried again.
         def stays(item, error)
           @outputs.abort_batch
-          decision = RetryPolicy.try_again(item.failures, evidence(item, nil), @options, OS.now,
+          decision = RetryPolicy.try_again(item.failures, evidence(item), @options, OS.now,
                                            spread: RetryBackoff.spread)
           item.back_off(decision.seconds, awaits_success: decision.awaits_success)
           report_retry(item, item.slice, error, item.failures, decision.seconds)

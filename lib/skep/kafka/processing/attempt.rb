@@ -23,7 +23,6 @@ module Skep
         attr_reader :slice # what the handler gets
         attr_reader :filtered # how many messages the handler doesn't get
         attr_reader :requested, :ended_at
-        attr_reader :began # monotonic seconds
         attr_accessor :tracing # Metrics::Tracing
 
         # Facts of a failed attempt. error: what was raised; offset: of the message at which it was,
@@ -56,7 +55,6 @@ module Skep
         # more.
         def owned?(ownership)
           @ownership = ownership
-          @began = OS.now
           @seen_all = false # filters and deserializers don't count
           @looped = @loops
           ownership.confirmed?.tap { |ours| @ended_at = @slice.first_offset - 1 unless ours }
@@ -112,21 +110,6 @@ module Skep
 
         # Returns true if it is known which message has failed, and only that one is tried again.
         def one_message? = size == 1 && !halved
-
-        # How many of its messages the handler has tried by themselves, after the mark if there is
-        # one: all that `each` has yielded, or the batch as a whole.
-        def tried(marked)
-          return 1 if @seen_all || @loops == @looped
-
-          marked ? @slice.size - @slice.count_to(marked) : @slice.size
-        end
-
-        # How many messages `each` has yielded, after the mark if there is one, before the one at
-        # which this error left it.
-        def passed(error, marked)
-          at = failed_at(error) or return 0
-          [@slice.count_to(at - 1) - (marked ? @slice.count_to(marked) : 0), 0].max
-        end
 
         # What Batch calls.
 

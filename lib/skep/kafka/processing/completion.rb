@@ -49,10 +49,8 @@ module Skep
         REVOKED = "Its new owner processes them"
         private_constant :Marker, :COMMIT_SECONDS, :LATE, :UNDONE, :REVOKED
 
-        # evidence: Failure::TopicEvidence by the options of a topic.
         def initialize(node:, poison:, outputs:, report:, consumer:, scheduler:, metrics:,
-                       evidence:, database_offsets: nil)
-          @evidence = evidence
+                       database_offsets: nil)
           @node, @poison, @outputs, @database_offsets = node, poison, outputs, database_offsets
           @crash_suspects = node.crash_suspects
           @report, @consumer, @scheduler, @metrics = report, consumer, scheduler, metrics
@@ -60,16 +58,18 @@ module Skep
         end
 
         def begin_try(item)
-          item.begin_try(@evidence.fetch(item.partition.options))
+          partition = item.partition
+          item.begin_try(partition.last_success) do
+            @scheduler.success_elsewhere(partition, item.slice.first_offset)
+          end
           @began = OS.now
           @outputs.begin_batch
         end
 
         def marker(item) = @database_offsets || Marker.new(self, item)
 
-        # The handler has processed so many messages; it begins with the next ones now.
-        def succeeded(item, count)
-          @evidence.fetch(item.partition.options).succeeded(count, @began)
+        # The handler has processed messages; it begins with the next ones now.
+        def succeeded(item)
           @scheduler.succeeded(item.partition, @began)
           @began = OS.now
         end
@@ -123,9 +123,8 @@ module Skep
         def mark(item, offset)
           raise ForkedBatch unless @generation == OS::Generation.count
 
-          before = item.marked || (item.slice.first_offset - 1)
           store_mark(item, offset) unless item.marked && offset <= item.marked
-          succeeded(item, [item.slice.count_to(offset) - item.slice.count_to(before), 0].max)
+          succeeded(item)
           item.partition.revocation != :finished
         end
 

@@ -81,6 +81,7 @@ module Skep
           @lock = Mutex.new
           @assignment = Assignment.new
           @backoff = BackoffQueue.new
+          @evidence = {}.compare_by_identity # by the options of a topic: OutageEvidence
           @topic_queue = topic_queue
           @ready = topic_queue || Thread::Queue.new # partitions to read, work items to process
         end
@@ -139,7 +140,23 @@ module Skep
         def succeeded(partition, began)
           @lock.synchronize do
             partition.succeeded(began)
+            evidence(partition).succeeded(partition, began)
             @backoff.succeeded(partition, began).each { |item| make_ready(item) }
+          end
+        end
+
+        # A handler has failed with messages of the partition.
+        def failed(partition, now = OS.now)
+          @lock.synchronize { evidence(partition).failed(partition, now) }
+        end
+
+        # When the last success of the partition's handler in this process began, in whatever
+        # partition; nil if there is none, or if it doesn't count (Failure::OutageEvidence).
+        # offset: of the message that is tried.
+        def success_elsewhere(partition, offset)
+          @lock.synchronize do
+            same = @assignment.assigned.count { |one| one.options.equal?(partition.options) }
+            evidence(partition).success(partition, offset, same, OS.now)
           end
         end
 
@@ -396,6 +413,10 @@ module Skep
           end
         end
 
+        def evidence(partition)
+          @evidence[partition.options] ||= Failure::OutageEvidence.new
+        end
+
         def make_ready(entry)
           entry.ready
           enqueue(entry)
@@ -451,6 +472,7 @@ module Skep
           return if partition.in_flight?
 
           successors = @assignment.released(partition)
+          evidence(partition).forget(partition)
           @backoff.drop(partition)
           partition.close
           successors.each { |successor| make_ready_if_needed(successor) }

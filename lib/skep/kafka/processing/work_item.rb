@@ -69,11 +69,12 @@ module Skep
                         Failure::FailureCount.new(since: @since, outage_since: @outage_since)
         end
 
-        # A try begins. evidence: Failure::TopicEvidence.
-        def begin_try(evidence)
+        # A try begins. success: when the partition's last try that succeeded began. The block
+        # returns the same of all partitions, if that counts.
+        def begin_try(success)
           return unless @failures || @since || @outage_since || earlier_failures
 
-          failures.begin_try(evidence.last_success, outage: evidence.nothing_succeeds?)
+          failures.begin_try(success, (yield if block_given?))
         end
 
         # The handler raised at that offset, if that is known.
@@ -112,7 +113,7 @@ module Skep
           apart = split_failed_key(attempt.offset) unless keep
           failed = slice
           case decision.action
-          when :continue, :retry, :replace_process
+          when :continue, :retry
             beside = apart if attempt.offset.nil? || attempt.failed_first?
             back_off(decision.seconds, awaits_success: decision.awaits_success, beside:)
           when :one_by_one then split(known: !attempt.offset.nil?)

@@ -133,9 +133,6 @@ module Skep
         def quiet? = @quiet || stopping?
         def time_left = nil
 
-        def __handler_records = nil
-        def __replace_process(...) = nil
-
         def __report_work(facts, list:)
           Swarm::IPC::WorkFacts.cut(facts, list)
           @work = facts
