@@ -121,7 +121,7 @@ class KafkaAttemptsTest < Skep::TestCase
     seen = []
     keys = %w[a b a c b a]
     messages = keys.map.with_index { |key, n| { key:, payload: n.to_s } }
-    Testing.run(source(ordered_by: :key, max_messages: 1), messages) do |batch, _|
+    Testing.run(source(ordered_by: :key, max_messages: 1, retry_backoff: 1), messages) do |batch, _|
       seen << batch.first_offset
       raise "once" if batch.first_offset == 1 && seen.count(1) == 1
 
@@ -154,7 +154,7 @@ class KafkaAttemptsTest < Skep::TestCase
 
   test "of two seeks by key that wait, the one to the earlier place takes effect" do
     seen = []
-    outcome = run_handler(12, ordered_by: :key, max_messages: 1) do |batch|
+    outcome = run_handler(12, ordered_by: :key, max_messages: 1, retry_backoff: 1) do |batch|
       seen << (offset = batch.first_offset)
       raise "once" if [0, 2].include?(offset) && seen.count(offset) == 1
 
