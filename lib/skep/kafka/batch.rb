@@ -58,9 +58,10 @@ module Skep
       def state = @attempt ? @attempt.state : (@state ||= {})
 
       # Marks the message, or the one of that offset, and all before it in the batch as done. They
-      # aren't delivered again if the handler raises later, nor after a crash once their offset is
-      # committed. Returns false if the partition's next owner processes the message: the partition
-      # is lost, or `each` has ended before the message.
+      # aren't delivered again if the handler raises later. After a crash they aren't if their
+      # offset was committed, or if the node's successor continues where the node was: as a static
+      # member in the same generation of its group. Returns false if the partition's next owner
+      # processes the message: the partition is lost, or `each` has ended before the message.
       def mark(message)
         offset = message.is_a?(Integer) ? message : message.offset
         unless offset.between?(first_offset, last_offset)

@@ -17,7 +17,7 @@ module Skep
         def initialize = @answers = []
         def answered? = true
         def ids_of(topics, _) = topics.to_h { |topic| [topic, @answers.shift || "now"] }
-        def read(ids) = @ids = ids
+        def record(ids) = @ids = ids
 
         def origin(topic, ids = @ids.to_h)
           Processing::OffsetOrigin.new("here", ids[topic]) if ids[topic]

@@ -71,10 +71,10 @@ module Skep
 
       test "offsets belong to the topic that was there when reading began" do
         assert_nil origin
-        @topic_recreation.read("orders" => "one", "refunds" => ZERO)
+        @topic_recreation.record("orders" => "one", "refunds" => ZERO)
         assert_equal %w[here one], origin
         assert_nil origin("refunds")
-        @topic_recreation.read("orders" => "two") # another partition of it is assigned
+        @topic_recreation.record("orders" => "two") # another partition of it is assigned
         assert_equal %w[here one], origin
         assert_equal [[], ["orders"]], found("two", "two")
         assert_equal %w[here two], origin

@@ -21,7 +21,7 @@ module Skep
         @shared = OS::SharedPage.create(40)
         @page = Page.new(@shared, IDENTITY)
         @row = @page.row(*KEY, topic_id: "id")
-        @row.begin(40, epoch: 7)
+        @row.begin_at(40, epoch: 7)
         @page.publish(generation: 5)
       end
 
@@ -37,8 +37,7 @@ module Skep
         assert_nil row_refusal
       end
 
-      test "has the word that the supervisor looks at" do
-        assert_equal Swarm::IPC::ProgressPages::IN_USE, Page::IN_USE
+      test "is in use for the supervisor as long as it says something" do
         assert Swarm::IPC::ProgressPages.in_use?(@shared)
         @page.withdraw
         refute Swarm::IPC::ProgressPages.in_use?(@shared)
@@ -72,7 +71,7 @@ module Skep
       end
 
       test "isn't read from a page of another version" do
-        @shared.set(0, Page::IN_USE, Page::VERSION + 1)
+        Swarm::IPC::ProgressPages.publish(@shared, Page::VERSION + 1)
         assert_nil Former.read(@shared)
       end
 
@@ -93,7 +92,7 @@ module Skep
 
       test "has no row whose position isn't known, nor one that was cleared" do
         other = @page.row("orders", 4)
-        other.begin(nil)
+        other.begin_at(nil)
         assert_equal [KEY], former.rows.keys
         other.done(1)
         assert_equal 1, former.rows[["orders", 4]].position
@@ -131,7 +130,7 @@ module Skep
 
       test "says of a seek where it leads, also backwards, and nothing of what was done before" do
         keyed = @page.row("keyed", 0, ring: 100)
-        keyed.begin(40)
+        keyed.begin_at(40)
         keyed.done(40, offsets: [45, 50])
         keyed.restart(10)
         assert_equal [10, ""], former.rows[["keyed", 0]].to_h.values_at(:position, :done)
@@ -154,7 +153,7 @@ module Skep
 
       test "knows by key which messages after the position are done" do
         keyed = @page.row("keyed", 0, ring: 100)
-        keyed.begin(1_000)
+        keyed.begin_at(1_000)
         random = Random.new(1)
         undone = (1_000...4_000).to_a
         done = {}
@@ -173,14 +172,14 @@ module Skep
 
       test "knows by key what an earlier owner has done" do
         keyed = @page.row("keyed", 0, ring: 100)
-        keyed.begin(1_000, highest: 3, done: "0110001")
+        keyed.begin_at(1_000, highest: 3, done: "0110001")
         assert_equal [1_001, 1_002, 1_006], offsets(former.rows[["keyed", 0]])
         assert_equal "0110001", former.rows[["keyed", 0]].done
       end
 
       test "forgets what is further from the position than the row has room for" do
         keyed = @page.row("keyed", 0, ring: 32)
-        keyed.begin(0)
+        keyed.begin_at(0)
         keyed.done(0, offsets: [5, 447, 448, 100_000])
         assert_equal [5, 447], offsets(former.rows[["keyed", 0]])
         keyed.done(448 + 1)
@@ -189,7 +188,7 @@ module Skep
 
       test "takes nothing for done after the log was truncated and written again" do
         keyed = @page.row("keyed", 0, ring: 100)
-        keyed.begin(0)
+        keyed.begin_at(0)
         keyed.done(0, offsets: [5, 6, 30])
         keyed.opened([Opened.new(31)])
         assert_equal [5, 6, 30], offsets(former.rows[["keyed", 0]])
@@ -201,11 +200,11 @@ module Skep
         rows = Array.new(36) { |number| @page.row("more", number) }
         assert(rows.all?)
         keyed = @page.row("keyed", 0, ring: 100)
-        keyed.begin(1_000, done: "11")
+        keyed.begin_at(1_000, done: "11")
         assert_nil @page.row("more", 36)
         keyed.clear
         again = @page.row("keyed", 1, ring: 100)
-        again.begin(1_000)
+        again.begin_at(1_000)
         assert_equal "", former.rows[["keyed", 1]].done
         assert_nil @page.row("more", 36)
       end
@@ -214,7 +213,7 @@ module Skep
         shared = OS::SharedPage.create(40)
         page = Page.new(shared, IDENTITY)
         row = page.row("x" * 249, 2_000_000_000, topic_id: "y" * 45, ring: 10_000_000)
-        row.begin(2**62, epoch: 2**31 - 1, done: "01")
+        row.begin_at(2**62, epoch: 2**31 - 1, done: "01")
         page.publish(generation: 2**31 - 1)
         found = Former.read(shared).rows[["x" * 249, 2_000_000_000]]
         assert_equal [2**62, 2**31 - 1, "01"], found.to_h.values_at(:position, :epoch, :done)

@@ -10,7 +10,7 @@ class ForkBackoffTest < Skep::TestCase
   end
 
   test "waits twice as long after each refusal, five seconds at most" do
-    seconds = Array.new(8) { @backoff.refused(@backoff.until) }
+    seconds = Array.new(8) { @backoff.refused(@backoff.retry_at) }
     assert_equal [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0], seconds
   end
 
@@ -22,7 +22,7 @@ class ForkBackoffTest < Skep::TestCase
   end
 
   test "begins again once a process was granted" do
-    3.times { @backoff.refused(@backoff.until) }
+    3.times { @backoff.refused(@backoff.retry_at) }
     assert_predicate @backoff, :refused?
     @backoff.granted
     refute_predicate @backoff, :refused?

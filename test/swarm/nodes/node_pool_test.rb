@@ -332,7 +332,7 @@ class NodePoolTest < Skep::TestCase
 
   # Waits until the backoff after a refusal is over.
   def retry_fork
-    over = @pool.budget.backoff.until
+    over = @pool.budget.backoff.retry_at
     @loop.turn(5) until Skep::OS.now >= over
     @loop.turn(0)
   end

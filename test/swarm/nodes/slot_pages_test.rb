@@ -19,7 +19,7 @@ class SlotPagesTest < Skep::TestCase
     super
   end
 
-  test "gives a process a page of its own, and its successor what that says" do
+  test "gives a process its own page, and its successor what that says" do
     first = take_over(:first)
     assert_nil first.former
     write(first.own, 41)
@@ -29,10 +29,10 @@ class SlotPagesTest < Skep::TestCase
     assert_equal [41, 0], [second.former, second.own].map { |page| page.get(1, 3) }
   end
 
-  test "gives nothing of a process that has zeroed its page's word" do
+  test "gives nothing of a process that has withdrawn its page" do
     first = take_over(:first)
     write(first.own, 41)
-    first.own.set(0, Pages::IN_USE, 0)
+    Pages.withdraw(first.own)
     @slot_pages.leave(:first)
     assert_nil take_over(:second).former
   end
@@ -107,6 +107,6 @@ class SlotPagesTest < Skep::TestCase
 
   def write(page, word)
     page.set(1, 3, word)
-    page.set(0, Pages::IN_USE, 1)
+    Pages.publish(page, 1)
   end
 end

@@ -6,7 +6,7 @@ require "skep/cli/commands/kafka/lag"
 require "skep/cli/commands/kafka/dead"
 require "skep/cli/commands/kafka/broker"
 
-# `skep kafka SUBCOMMAND`: hands over to a subcommand, which has options of its own.
+# `skep kafka SUBCOMMAND`: hands over to a subcommand, which has its own options.
 module Skep
   module CLI
     module Commands

@@ -35,7 +35,7 @@ module Skep
         TOPIC_MISSING = /\ASubscribed topic not available: (.+?): /
         NOT_LEFT = "no broker has answered, so this node couldn't leave its group"
         SESSION = "Other members get its partitions when its session ends (session.timeout.ms)"
-        REJOIN = "The node joins its group again, so that the group assigns its topics anew"
+        REJOIN = "The node joins its group again, so that the group assigns the topics again"
         NO_TOKEN = "The source's oauth: returns no token. skep calls it again after 10 s"
         private_constant :LEAVE_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :OTHERS_SECONDS,
                          :UNSETTLED, :GONE, :STILL_RUNNING, :EARLY, :TOPIC_MISSING, :NOT_LEFT,

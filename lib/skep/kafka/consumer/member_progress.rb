@@ -66,8 +66,8 @@ module Skep
           options = partition.options
           ring = options.ordered_by == :partition ? 0 : options.max_out_of_order
           row = @page.row(*partition.key, topic_id: topic_id(partition.topic), ring:) or return
-          row.begin(offset, epoch:, highest: metadata ? metadata.epoch : 0,
-                            done: metadata ? metadata.done_from(offset) : "")
+          row.begin_at(offset, epoch:, highest: metadata ? metadata.epoch : 0,
+                               done: metadata ? metadata.done_from(offset) : "")
           partition.progress = @rows[partition.key] = row
         end
 
@@ -75,7 +75,7 @@ module Skep
         def assigned
           generation = @consumer.generation
           generation ? @page.publish(generation:) : @page.withdraw
-          @former&.set(0, Processing::ProgressPage::IN_USE, 0)
+          Swarm::IPC::ProgressPages.withdraw(@former) if @former
           @former = nil
         end
 

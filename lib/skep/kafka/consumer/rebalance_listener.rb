@@ -110,7 +110,8 @@ module Skep
           revoke(keys)
           starts = find_starts(keys)
           starts.each { |entry| @consumer.store(*entry) } # or librdkafka commits the old offset
-          commit_starts(keys, starts)
+          report_recreated(keys)
+          commit_starts(starts)
         end
 
         RECREATED = "the topic was deleted and created again"
@@ -160,7 +161,7 @@ module Skep
             @consumer.committed_with_metadata(some, seconds)
           end
           superseded = superseded_among(committed, ids)
-          @topic_recreation.read(ids)
+          @topic_recreation.record(ids)
           begin_again(superseded, list, committed, ids) if superseded.any?
           @progress&.resume(keys - superseded, committed)
           keys.each { |key| add_partition(partition(key, *committed[key])) }
@@ -200,7 +201,8 @@ module Skep
         # be committed.
         def begin_again(keys, list, committed, ids)
           starts = find_starts(keys, ids)
-          commit_starts(keys, starts)
+          report_recreated(keys)
+          commit_starts(starts)
           found = starts.to_h { |topic, number, offset| [[topic, number], offset] }
           keys.each do |key|
             committed[key] = found[key]
@@ -217,11 +219,12 @@ module Skep
           end
         end
 
-        def commit_starts(keys, starts)
+        def report_recreated(keys)
           @report.event(:kafka_topic_recreated, level: :error, error: RECREATED, hint: RESET,
                                                 **listed(:partitions, keys))
-          report_commit(@consumer.commit(starts, COMMIT_SECONDS))
         end
+
+        def commit_starts(starts) = report_commit(@consumer.commit(starts, COMMIT_SECONDS))
 
         # Yields those of which the answer isn't known yet, and for how many seconds to ask. Asks
         # again while there is no answer, and for a short while if there is none for one of them.

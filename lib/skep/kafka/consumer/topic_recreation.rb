@@ -11,7 +11,7 @@
 #   topic_recreation.recreated           # => ["orders"]
 #   topic_recreation.ids_of(["orders"], 1.0)   # => { "orders" => "4WO1gjDwTeG0mHqVdd1Hgw" }, asked
 #                                              # now; nil without an answer
-#   topic_recreation.read(ids)           # the topics with these ids are read from here on
+#   topic_recreation.record(ids)         # the topics with these ids are read from here on
 #   topic_recreation.origin("orders")    # => the OffsetOrigin of what is read of it; nil: not known
 #   topic_recreation.close
 #
@@ -70,7 +70,7 @@ module Skep
           answers&.close
         end
 
-        def read(ids) = @ids = ids.reject { |_, id| id == ZERO }.merge(@ids)
+        def record(ids) = @ids = ids.reject { |_, id| id == ZERO }.merge(@ids)
 
         # ids: of an answer.
         def origin(topic, ids = @ids)

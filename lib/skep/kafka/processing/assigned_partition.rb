@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 # A partition that is assigned to this node: reads its messages, makes work items of them, and
-# tracks which of them are done. The scheduler calls it under its lock, all but `epoch`, which is
-# thread-safe, `with_attempt`, which has a lock of its own, and `read`, which one thread at a time
-# calls without the scheduler's lock. PartitionOrder or KeyOrder decides which messages may
-# be processed now, and how many are read: one batch, or by key `max_out_of_order:` messages and
-# 16 MiB.
+# tracks which of them are done. The scheduler calls it under its lock, all but `epoch` and
+# `transaction_entry`, which are thread-safe, `with_attempt`, which has its own lock, and `read`,
+# which one thread at a time calls without the scheduler's lock. PartitionOrder or KeyOrder decides
+# which messages may be processed now, and how many are read: one batch, or by key
+# `max_out_of_order:` messages and 16 MiB.
 #
 #   partition = AssignedPartition.new(reader, id: 7, wakeup_pipe:, options:, seeking:)
 #   partition.begin_reading

@@ -31,30 +31,26 @@ module Skep
 
           private
 
-          # Without ids (before Kafka 2.8), a committed offset shows that the topic wasn't deleted:
-          # that deletes it.
-          def same_topic?(id, committed)
-            return !committed.nil? if id.nil? && topic_id.nil?
-
-            topic_id ? id == topic_id : !committed.nil?
-          end
+          # Without an id (before Kafka 2.8), a committed offset shows that the topic wasn't
+          # deleted: that deletes it.
+          def same_topic?(id, committed) = topic_id ? id == topic_id : !committed.nil?
         end
 
         class << self
           def read(page)
-            return unless page.get(0, ProgressPage::IN_USE) == ProgressPage::VERSION
+            return unless Swarm::IPC::ProgressPages.version(page) == ProgressPage::VERSION
 
             identity = ProgressPage.unseal(page.read(0)) or return
-            generation, member_at, cells = [ProgressPage::GENERATION, ProgressPage::MEMBER_AT,
-                                            ProgressPage::CELLS].map { |word| page.get(0, word) }
-            cells = [cells, page.cells].min
+            generation, member_at, used = [ProgressPage::GENERATION, ProgressPage::MEMBER_AT,
+                                           ProgressPage::USED_CELLS].map { |word| page.get(0, word) }
+            cells = [used, page.cells].min
             rows = (1...cells).filter_map { |cell| row(page, cell, cells) }.to_h
             new(identity:, generation: generation - 1, member_at:, rows:)
           end
 
           private
 
-          # Returns [[topic, number], Row]; nil: there is none, or none that is whole.
+          # Returns [[topic, number], Row]; nil if the cell has no row, or a torn one.
           def row(page, cell, cells)
             topic, number, topic_id, ring = ProgressPage.unseal(page.read(cell))
             ring &&= ring.unpack1("m0").unpack("S*")

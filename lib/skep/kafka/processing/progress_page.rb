@@ -12,9 +12,9 @@
 #
 # The layout, in cells of an OS::SharedPage:
 #
-# - Cell 0: the words IN_USE, which is the layout's VERSION, or 0 while the page says nothing;
-#   GENERATION of the group, plus 1; MEMBER_AT, when the process was a member last; CELLS, up to
-#   which cells are used. Its blob is the identity: swarm, group and member.
+# - Cell 0: the word of Swarm::IPC::ProgressPages, which has the layout's VERSION, or 0 while the
+#   page says nothing; GENERATION of the group, plus 1; MEMBER_AT, when the process was a member
+#   last; USED_CELLS, how many cells are used. Its blob is the identity: swarm, group and member.
 # - A cell for each partition: the words POSITION, up to which all is done, plus 1 (0: unknown);
 #   EPOCH, the leader epoch of that offset, plus 1 (0: unknown); HIGHEST, the highest epoch read.
 #   Its blob says which partition, the topic's id, and the cells of its ring.
@@ -27,8 +27,7 @@ module Skep
     module Processing
       class ProgressPage
         VERSION = 1
-        IN_USE = 2 # as Swarm::IPC::ProgressPages has it, which the supervisor reads
-        GENERATION, MEMBER_AT, CELLS = 3, 4, 5
+        GENERATION, MEMBER_AT, USED_CELLS = 3, 4, 5
         POSITION, EPOCH, HIGHEST = 2, 3, 4
 
         class << self
@@ -56,7 +55,8 @@ module Skep
           @free = []
           @used = 1
           withdraw
-          (0...[page.get(0, CELLS), page.cells].min).each { |cell| page.clear(cell) } # used before
+          used_before = [page.get(0, USED_CELLS), page.cells].min
+          used_before.times { |cell| page.clear(cell) }
           page.write(0, ProgressPage.seal(identity))
         end
 
@@ -73,13 +73,13 @@ module Skep
         def publish(generation:)
           member_seen
           @page.set(0, GENERATION, generation + 1)
-          @page.set(0, IN_USE, VERSION)
+          Swarm::IPC::ProgressPages.publish(@page, VERSION)
         end
 
         # It is a member of its group now.
         def member_seen = @page.set(0, MEMBER_AT, ProgressPage.now)
 
-        def withdraw = @page.set(0, IN_USE, 0)
+        def withdraw = Swarm::IPC::ProgressPages.withdraw(@page)
 
         def inspect = "#<#{self.class} cells=#{@used}/#{@page.cells}>"
 
@@ -93,7 +93,7 @@ module Skep
           cells = @free.pop(count - fresh).each { |cell| @page.clear(cell) }
           cells.concat((@used...@used + fresh).to_a)
           @used += fresh
-          @page.set(0, CELLS, @used)
+          @page.set(0, USED_CELLS, @used)
           cells
         end
 

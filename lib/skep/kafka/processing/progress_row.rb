@@ -3,7 +3,7 @@
 # One partition on a ProgressPage: up to which offset all its messages are done, and by key which of
 # those after it are. What it says is never more than what a commit would say at that moment.
 #
-#   row.begin(40, epoch: 7, done: "0101")   # where its reading begins; nil: not known yet
+#   row.begin_at(40, epoch: 7, done: "0101")   # where its reading begins; nil: not known yet
 #   row.done(42, epoch: 7)              # all before that offset is done
 #   row.done(42, offsets: [44, 45])     # by key: these are, too
 #   row.opened(messages)                # they are read, and not done
@@ -60,7 +60,7 @@ module Skep
         end
 
         # done: digits as those of CommitMetadata#done_from. highest: of the leader epochs.
-        def begin(position, epoch: nil, highest: 0, done: "")
+        def begin_at(position, epoch: nil, highest: 0, done: "")
           whole do
             note(done_offsets(position, done), position, highest) unless done.empty?
             move(position, epoch) if position

@@ -7,15 +7,17 @@
 #
 #   pages = ProgressPages.open(ios)      # in the node: its own page first
 #   pages.own; pages.former              # OS::SharedPages; former: nil without a predecessor's
-#   ProgressPages.in_use?(page)          # does it say anything?
+#   ProgressPages.publish(page, 1)       # it is complete, and has this version of its layout
+#   ProgressPages.withdraw(page)         # it says nothing any more: the work has ended well
+#   ProgressPages.version(page)          # => 1; 0: it says nothing
 #
-# The work sets the word IN_USE of cell 0 once its page is complete, and zeroes it when it has ended
-# well.
+# Word 2 of cell 0 has the version. All else on a page is the work's.
 module Skep
   class Swarm
     module IPC
       class ProgressPages
-        IN_USE = 2
+        VERSION = 2
+        private_constant :VERSION
 
         # Returns nil without a page. The pages own the ios.
         def self.open(ios)
@@ -23,7 +25,10 @@ module Skep
           own && new(own, former)
         end
 
-        def self.in_use?(page) = !page.get(0, IN_USE).zero?
+        def self.publish(page, version) = page.set(0, VERSION, version)
+        def self.withdraw(page) = page.set(0, VERSION, 0)
+        def self.version(page) = page.get(0, VERSION)
+        def self.in_use?(page) = !version(page).zero?
 
         attr_reader :own
         attr_reader :former

@@ -129,7 +129,7 @@ module Skep
         # It couldn't answer until now.
         def excuse(now) = @pinged_at &&= now
 
-        # Until it is ready there is nothing that it has forked ahead.
+        # A mold that isn't ready has forked nothing ahead.
         def retire
           change(:retire)
           @channel.post("retire") if booted?

@@ -294,7 +294,7 @@ module Skep
           @backoff.granted
         rescue SystemCallError => e # no process or descriptor at the moment
           retry_in = @backoff.refused(OS.now)
-          start_in(@backoff.until - OS.now)
+          start_in(@backoff.retry_at - OS.now)
           return unless retry_in # a second mold is due, too
 
           @events.publish(:fork_failed, level: :error, mold: @next - 1, error: e.message, retry_in:)

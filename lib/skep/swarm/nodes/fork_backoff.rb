@@ -19,13 +19,13 @@ module Skep
         LONGEST = 5.0
         private_constant :FIRST, :LONGEST
 
-        attr_reader :until
+        attr_reader :retry_at # when the next one may be tried
 
         def initialize = granted
 
         def granted
           @refusals = 0
-          @until = 0.0
+          @retry_at = 0.0
         end
 
         def refused(now)
@@ -33,12 +33,12 @@ module Skep
 
           seconds = [FIRST * (2**[@refusals, 10].min), LONGEST].min
           @refusals += 1
-          @until = now + seconds
+          @retry_at = now + seconds
           seconds
         end
 
         def refused? = @refusals.positive?
-        def over?(now) = now >= @until
+        def over?(now) = now >= @retry_at
       end
     end
   end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Launches node processes: asks a mold to fork one, with a channel and cells on the page of its own.
+# Launches node processes: asks a mold to fork one, with its own channel and cells of the page.
 #
 #   launcher = Launcher.new(config, loop:, page:, layout:, node_table:, suspects:, connect:)
 #   launcher.launch(slot, mold)   # => the NodeProcess; its fork is reported later

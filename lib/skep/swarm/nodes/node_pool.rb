@@ -422,7 +422,7 @@ module Skep
           return unless seconds
 
           @events.publish(:fork_failed, slot, level: :error, error:, retry_in: seconds)
-          @loop.at(@budget.backoff.until) { use_budget } unless stopping?
+          @loop.at(@budget.backoff.retry_at) { use_budget } unless stopping?
         end
 
         # The other slots needn't wait any longer.

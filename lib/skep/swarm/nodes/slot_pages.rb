@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Makes a page (IPC::ProgressPages) for each process that takes a slot, and gives it to the next one
-# after a crash. Each process has a page of its own, so that one that is considered dead and isn't
-# writes on no page of another.
+# after a crash. Each process has its own page: one that is considered dead may still run, and must
+# not write on the page of its successor.
 #
 #   slot_pages = SlotPages.new(4_096)     # cells; nil: the slot's work has no use for them
 #   ios = slot_pages.take_over(process)   # to give to it: its own page, its predecessor's

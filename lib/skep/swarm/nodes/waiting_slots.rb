@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The slots that wait for the budget, by what they wait for: a fact about one of them shows whether
-# the others need to be looked at, however many there are.
+# The slots that wait for the budget, by what they wait for. When the budget has something again,
+# only the slots that can use it are looked at: with 1,000 slots that are to be replaced one by one,
+# each replacement would otherwise look at all of them.
 #
 #   waiting = WaitingSlots.new(budget)
 #   waiting.put(slot, :room)    # it waits for room to boot; :turn: to be replaced; nil: for neither

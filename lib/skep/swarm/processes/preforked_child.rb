@@ -51,7 +51,7 @@ module Skep
           @timer = @pidfd ? nil : @loop.after(IDLE_SECONDS) { make }
         end
 
-        # Returns nil if there is none, or if it can't be given its node's socket and pages.
+        # Returns nil without a child, or if the child can't be given its node's socket and pages.
         def take(frame)
           return unless @pidfd && waiting?
 
