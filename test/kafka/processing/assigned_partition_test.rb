@@ -296,6 +296,14 @@ module Skep
         assert_equal 3, partition.position
       end
 
+      test "in order, the next owner processes what is done beyond the committed offset, too" do
+        leave_done_beyond
+        partition = restored(ordered_by: :partition)
+        put_again
+        assert_equal [0, 1, 2], processed(partition)
+        assert_equal ["t", 0, 3], partition.commit_entry
+      end
+
       test "what is done beyond the offset is committed again until it has been read" do
         leave_done_beyond
         partition = restored

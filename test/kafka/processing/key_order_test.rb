@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "skep/kafka"
+require "support/fakes"
 
 module Skep
   module Kafka
@@ -62,9 +63,9 @@ module Skep
         put(order, %w[slow slow slow], from: 3)
         assert_equal 0, order.room
         assert_predicate order, :blocked?
-        order.done(slow.slice, 2)
+        @tracker.done(slow.slice, 2)
         assert_equal 3, order.room
-        assert_equal 3, order.position
+        assert_equal 3, @tracker.position
         refute_predicate order, :blocked?
       end
 
@@ -72,13 +73,15 @@ module Skep
         order = order(threads: 1, limit: 3, max_out_of_order: 6)
         put(order, %w[slow])
         slow = take(order)
-        order.skipped(4)
+        text = Processing::CommitMetadata.write(1, done: "1111", epoch: 0)
+        @tracker.restore(Processing::CommitMetadata.read(text, 1))
+        assert_empty @tracker.without_done(messages(%w[a] * 4, 1))
         assert_equal 1, order.room
         put(order, %w[a], from: 5)
         finish(order, take(order), [])
         assert_equal 0, order.room
         finish(order, slow, [])
-        assert_equal [3, 6], [order.room, order.position]
+        assert_equal [3, 6], [order.room, @tracker.position]
       end
 
       test "has no room beyond a limit of memory" do
@@ -86,7 +89,7 @@ module Skep
         put(order, %w[a], bytes: 16 << 20)
         item = take(order)
         assert_equal 0, order.room
-        order.done(item.slice, 0)
+        @tracker.done(item.slice, 0)
         assert_equal 100, order.room
       end
 
@@ -107,19 +110,7 @@ module Skep
         assert_equal [%w[a0 a2], 100], [labels(wait), order.room]
         finish(order, wait, seen = [])
         put(order, %w[e], from: 6)
-        assert_equal [%w[a0 a2], %w[a4 e6], 4], [seen, labels(take(order)), order.position]
-      end
-
-      test "a part of a batch can be done before the rest" do
-        order = order(threads: 1)
-        put(order, %w[a b c d])
-        batch = take(order).slice
-        order.done(batch, 1)
-        assert_equal 2, order.position
-        order.done(batch, 3, after: 1)
-        assert_equal 4, order.position
-        order.done(batch, 3, after: 3)
-        assert_equal 4, order.position
+        assert_equal [%w[a0 a2], %w[a4 e6], 4], [seen, labels(take(order)), @tracker.position]
       end
 
       test "takes each message once, and those of a key in order, in random runs" do
@@ -139,21 +130,26 @@ module Skep
         seen.group_by { |one| one[0] }.each_value do |of_key|
           assert_equal of_key.sort_by { |one| one[1..].to_i }, of_key
         end
-        assert_equal 1_000, order.position
+        assert_equal 1_000, @tracker.position
       end
 
       private
 
       def order(threads:, limit: 100, max_out_of_order: 1_000)
-        Processing::KeyOrder.new(limit:, threads:, max_out_of_order:)
+        reader = Processing::PartitionReader.new(Fakes::PartitionQueue.new, "t", 0)
+        @tracker = Processing::DoneOffsets.new(reader)
+        Processing::KeyOrder.new(@tracker, limit:, threads:, max_out_of_order:)
       end
 
-      def put(order, keys, from: 0, bytes: 1, &block)
-        messages = keys.map.with_index(from) do |key, offset|
-          Message.new("t", 0, offset, key, nil, 0, {})
-        end
-        order.put(messages, block ? yield(messages) : order.keys(messages), bytes:)
+      def put(order, keys, from: 0, bytes: 1)
+        messages = messages(keys, from)
+        keys = keys.map.with_index(from) { |key, offset| key || offset }
+        order.put(messages, block_given? ? yield(messages) : keys, bytes:)
         messages
+      end
+
+      def messages(keys, from)
+        keys.map.with_index(from) { |key, offset| Message.new("t", 0, offset, key, nil, 0, {}) }
       end
 
       def take(order)
@@ -163,7 +159,7 @@ module Skep
 
       def finish(order, item, seen)
         seen.concat(labels(item))
-        order.done(item.slice, item.slice.last_offset)
+        @tracker.done(item.slice, item.slice.last_offset)
         order.release(item)
       end
 

@@ -248,13 +248,13 @@ module Skep
 
         # The embedded broker has no topic ids, with which commits are labelled.
         def with_labels(&block)
-          create = Processing::AckedAhead.method(:new)
+          create = Processing::DoneOffsets.method(:new)
           labelled = lambda do |*args, **options|
             create.call(*args, **options).tap do |one|
               one.define_singleton_method(:label) { |*| "label" }
             end
           end
-          Processing::AckedAhead.stub(:new, labelled, &block)
+          Processing::DoneOffsets.stub(:new, labelled, &block)
         end
 
         # Adds what transactions commit.

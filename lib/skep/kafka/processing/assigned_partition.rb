@@ -65,10 +65,9 @@ module Skep
           restart_at
         end
 
-        # metadata: a CommitMetadata. Call it before the first read.
-        def restore(metadata)
-          @acked_ahead = AckedAhead.new(@reader.epochs, metadata, origin: @origin)
-        end
+        # metadata: a CommitMetadata. Call it before the first read. (If a deploy has changed the
+        # order from by key to by partition, messages that are done beyond the offset come again.)
+        def restore(metadata) = @done_offsets.restore(metadata, done: by_key?)
 
         # The scheduler makes it ready to be read: it isn't in backoff any more.
         def ready
@@ -93,7 +92,7 @@ module Skep
           @errors = []
           return true if gathering?
 
-          @room = @acked_ahead.room(@reader.next_offset, [@order.room, @limit].min)
+          @room = @done_offsets.room(@reader.next_offset, [@order.room, @limit].min)
           true
         end
 
@@ -127,8 +126,9 @@ module Skep
 
         # The messages of the item's batch up to that offset are done.
         def done(item, offset)
-          if item.slice then offsets = @order.done(item.slice, offset, after: item.marked)
-          else @order.skip_to(offset + 1)
+          if item.slice.nil? then @done_offsets.skip_to(offset + 1)
+          elsif item.keys then offsets = @done_offsets.done(item.slice, offset, after: item.marked)
+          else @done_offsets.move_to(offset + 1)
           end
           @in_doubt = false
           note_progress(offsets)
@@ -138,7 +138,7 @@ module Skep
 
         def failed(item) # it waits for its retry; false: a commit doesn't have its failures
           item.order.await_retry(item) if item.keys && item.failed_alone?
-          @acked_ahead.failed(item)
+          @done_offsets.failed(item)
         end
 
         # A handler has processed messages. began: when that try began, in monotonic seconds.
@@ -170,7 +170,7 @@ module Skep
         end
 
         # The lowest offset for which a seek waits; nil if there is none.
-        def waits_for = seeking? && @before ? @order.unfinished(@before) : nil
+        def waits_for = seeking? && @before ? @done_offsets.unfinished(@before) : nil
 
         # Returns true if a seek waits for messages of the work item, or for the end of its pause:
         # others of its keys may be behind it.
@@ -204,8 +204,8 @@ module Skep
         def blocked? = @order.blocked?
 
         def partition = self # as WorkItem has it
-        def position = @order.position || @start
-        def done_beyond = @order.done_beyond # offsets that are done after the position
+        def position = @done_offsets.position
+        def done_beyond = @done_offsets.done_beyond # offsets that are done after the position
 
         # Returns true if a worker reads it or holds a work item of it.
         def in_flight? = in_flight.positive? || state == :reading
@@ -245,14 +245,14 @@ module Skep
         # that takes long. labelled: false leaves out the rest of it.
         def store_entry(labelled: true)
           offset = position
-          entry(offset, (@acked_ahead.label(offset) if labelled))
+          entry(offset, (@done_offsets.label(offset) if labelled))
         end
 
         # The offset of a transaction: its batch is done before it.
-        def transaction_entry(offset) = entry(offset, @acked_ahead.label(offset))
+        def transaction_entry(offset) = entry(offset, @done_offsets.label(offset))
 
         # The offset of `commit_entry`.
-        def done_to = position || (@first if @acked_ahead.failures.any?)
+        def done_to = position || (@first if @done_offsets.failures.any?)
 
         # The leader epoch of the message before that offset, to commit with it; nil if unknown.
         def epoch(offset) = @reader.epochs.at(offset)
@@ -291,11 +291,11 @@ module Skep
         # By key, a work item's last message isn't the last one that was read.
         def item(slices, keys)
           end_offset = @end_offset unless keys&.any?
-          WorkItem.new(self, @acked_ahead.isolate(slices), keys,
-                       order: @order, end_offset:, failures_by_offset: @acked_ahead.failures)
+          WorkItem.new(self, @done_offsets.isolate(slices), keys,
+                       order: @order, end_offset:, failures_by_offset: @done_offsets.failures)
         end
 
-        def entry_with_acks(offset) = entry(offset, @acked_ahead.metadata(offset, @order))
+        def entry_with_acks(offset) = entry(offset, @done_offsets.metadata(offset))
 
         def entry(offset, metadata)
           metadata ? [*key, offset, epoch(offset), metadata] : [*key, offset, *epoch(offset)]
@@ -304,21 +304,21 @@ module Skep
         # start: the offset at which it starts, if that is known.
         def restart_at(start = nil)
           @more = true
-          @start = start # before the order, so that no thread sees the old position
           @first = nil # the offset of the first message read
           @end_offset = nil # the next offset, if it isn't the one after the last message
+          @done_offsets = DoneOffsets.new(@reader, origin: @origin, start:)
           @order = new_order
-          @acked_ahead = AckedAhead.new(@reader.epochs, origin: @origin)
           @gathered = [] # message sets for the next batch
           @unpacked = @awaiting_keys = nil
         end
 
-        def new_order
-          by = @options.ordered_by
-          return PartitionOrder.new(limit: @limit) if by == :partition
+        def by_key? = @options.ordered_by != :partition
 
-          KeyOrder.new(limit: @limit, threads: @options.threads, message_keys: by == :key,
-                       max_out_of_order: @options.max_out_of_order)
+        def new_order
+          return PartitionOrder.new(limit: @limit) unless by_key?
+
+          KeyOrder.new(@done_offsets, limit: @limit, threads: @options.threads,
+                                 max_out_of_order: @options.max_out_of_order)
         end
 
         # An earlier assignment has the same queue, and disables its wake-ups when it is closed:
@@ -341,24 +341,22 @@ module Skep
           @more || OS.now >= @due ? unpack : @retry_at = @due
         end
 
+        # By key the messages are an array: they are compared by identity.
         def unpack
           message_set = Librdkafka::MessageSet.join(@gathered)
-          messages = @order.unpack(message_set)
-          messages = without_done(messages) if messages.is_a?(Array)
-          if messages.empty? then @unpacked = nil
-          elsif @order.needs_keys?
-            slice = Slice.new(topic, number, messages)
-            @awaiting_keys = AwaitingKeys.new(self, slice, message_set.bytes)
-          else
-            @unpacked = [messages, @order.keys(messages), message_set.bytes]
-          end
           @gathered = []
+          return @unpacked = [message_set] unless by_key?
+
+          messages, bytes = without_done(message_set.to_a), message_set.bytes
+          if messages.empty? then nil
+          elsif @options.ordered_by == :key
+            @unpacked = [messages, messages.map { |one| one.key || one.offset }, bytes]
+          else @awaiting_keys = AwaitingKeys.new(self, Slice.new(topic, number, messages), bytes)
+          end
         end
 
-        # By key. (If a deploy has changed that to order by partition, all are processed.)
         def without_done(messages)
-          left = @acked_ahead.without_done(messages)
-          @order.skipped(messages.size - left.size)
+          left = @done_offsets.without_done(messages)
           @end_offset ||= messages.last.offset + 1 unless left.last.equal?(messages.last)
           left
         end

@@ -5,13 +5,15 @@
 # partition has read `max_out_of_order` messages beyond the lowest unfinished one, or unfinished
 # messages hold BYTES.
 #
-#   order = KeyOrder.new(limit: 500, threads: 5, max_out_of_order: 5_000)
+#   order = KeyOrder.new(done_offsets, limit: 500, threads: 5, max_out_of_order: 5_000)
+#   order.put(messages, keys, bytes: 70_000)   # the keys: one for each message
 #
 # The messages of one read share their memory. Those that may wait for long are copied: messages of
 # a work item that waits for its retry, and messages behind a busy key if memory is short.
 #
-# A key has no thread of its own: any free worker takes the next item (Scheduler#next_item). A
-# message without a key waits for no other. It has the methods of PartitionOrder. Not thread-safe.
+# A key has no thread of its own: any free worker takes the next item (Scheduler#next_item). It has
+# the methods of PartitionOrder; the partition's DoneOffsets knows which messages are done. Not
+# thread-safe.
 module Skep
   module Kafka
     module Processing
@@ -21,47 +23,28 @@ module Skep
         private_constant :BYTES, :COPY_BYTES
 
         # limit: maximum messages of a work item; threads: among how many workers to divide what
-        # waits; message_keys: false if the user's callable gives the keys.
-        def initialize(limit:, threads:, max_out_of_order:, message_keys: true)
-          @limit, @threads, @message_keys = limit, threads, message_keys
-          @max_out_of_order = max_out_of_order
-          @tracker = KeyOffsetTracker.new
+        # waits.
+        def initialize(done_offsets, limit:, threads:, max_out_of_order:)
+          @done_offsets = done_offsets
+          @limit, @threads, @max_out_of_order = limit, threads, max_out_of_order
           @fresh = {}     # key => messages, of keys that no work item has
           @waited = {}    # the same, of keys whose messages have waited for a work item
           @busy = {}      # key => messages that wait for the work item with that key
           @count = 0      # of messages in the first two
         end
 
-        def position = @tracker.position
-        def done_from(offset) = @tracker.done_from(offset) # KeyOffsetTracker
-        def done_beyond = @tracker.done_beyond
-        def read_to = @tracker.next # the offset after the last message read
-
-        # Returns false if a message at that offset is done.
-        def unfinished?(offset) = @tracker.open?(offset) || offset >= read_to.to_i
         def any? = @count.positive?
         def blocked? = !any? && full?
-        def clear? = @tracker.clear?
+        def clear? = @done_offsets.clear?
 
         def room
           return 0 if @count >= @limit || full?
 
-          [@limit, @max_out_of_order - @tracker.ahead].min
-        end
-
-        # As an array: the messages are compared by identity.
-        def unpack(message_set) = message_set.to_a
-
-        # Returns true if `keys` doesn't know the keys: the worker asks the user's callable.
-        def needs_keys? = !@message_keys
-
-        # The messages' own keys; of a message without one its offset.
-        def keys(messages)
-          messages.map { |message| message.key || message.offset }
+          [@limit, @max_out_of_order - @done_offsets.ahead].min
         end
 
         def put(messages, keys, bytes:)
-          @tracker.open(messages.map(&:offset), bytes:)
+          @done_offsets.open(messages.map(&:offset), bytes:)
           messages.zip(keys) { |message, key| enqueue(key, message) }
         end
 
@@ -79,17 +62,6 @@ module Skep
 
         def take_nothing = nil # other work items may be taken meanwhile
 
-        def done(slice, offset, after: nil)
-          messages = slice.messages
-          from = after ? messages.bsearch_index { |message| message.offset > after } : 0
-          done = messages.drop(from || messages.size).map(&:offset)
-          done = done.take_while { |one| one <= offset }
-          done.each { |one| @tracker.done(one) }
-        end
-
-        def skip_to(offset) = @tracker.skip_to(offset)
-        def skipped(count) = @tracker.skipped(count)
-
         def release(item)
           item.keys.each_value do |key|
             waiting = @busy.delete(key) or next
@@ -106,19 +78,15 @@ module Skep
         # A seek waits for the messages before that offset, without those of the work item: only
         # they are taken from here on. behind: without those of the same keys behind it, too.
         def take_until(offset, item, behind: false)
-          @tracker.ignore(item.offsets)
-          @tracker.ignore(drop_behind(item).map(&:offset)) if behind
+          @done_offsets.ignore(item.offsets)
+          @done_offsets.ignore(drop_behind(item).map(&:offset)) if behind
           @busy.each_value { |all| all.reject! { |message| message.offset >= offset } }
           [@fresh, @waited].each { |waiting| drop_from(waiting, offset) }
           @count = [@fresh, @waited].sum { |waiting| waiting.each_value.sum(&:size) }
         end
 
-        # The lowest offset below that one for which a seek waits.
-        def unfinished(before) = @tracker.unfinished(before)
-
         def inspect
-          "#<Skep::Kafka::Processing::KeyOrder #{position} waiting=#{@count} " \
-            "busy_keys=#{@busy.size}>"
+          "#<Skep::Kafka::Processing::KeyOrder waiting=#{@count} busy_keys=#{@busy.size}>"
         end
 
         private
@@ -132,8 +100,8 @@ module Skep
           waiting.delete_if { |_, all| all.empty? }
         end
 
-        def full? = @tracker.ahead >= @max_out_of_order || short_of_memory?
-        def short_of_memory? = @tracker.bytes >= BYTES
+        def full? = @done_offsets.ahead >= @max_out_of_order || short_of_memory?
+        def short_of_memory? = @done_offsets.bytes >= BYTES
 
         def copy_waiting
           @busy.each_value { |waiting| waiting.map! { |message| copy(message) } }
@@ -141,10 +109,10 @@ module Skep
 
         # Returns a copy of the message, or the message if it is one already.
         def copy(message)
-          return message unless @tracker.shared?(message.offset)
+          return message unless @done_offsets.shared?(message.offset)
 
           bytes = Librdkafka::MessageSet.new([message]).bytes + COPY_BYTES
-          @tracker.copied(message.offset, bytes:)
+          @done_offsets.copied(message.offset, bytes:)
           message.dup
         end
 

@@ -19,7 +19,7 @@
 # (Librdkafka::PartitionQueue#position). The reader reports to its Consumer::FetchErrors, if it has
 # one.
 #
-# AckedAhead knows what the last owner of the partition has done beyond the offset.
+# DoneOffsets knows what the last owner of the partition has done beyond the offset.
 #
 # It also detects offset resets: librdkafka resets an offset that retention has deleted, or that is
 # behind the end of the log, and reports it in log lines only. After a reset forwards, a low
