@@ -94,7 +94,7 @@ module Simulation
         [patch("nodes/node_process", "[@boot_timer, @end_watch, *@watches]",
                "[@boot_timer, @end_watch]")],
       "a fork that was refused isn't tried again" =>
-        [patch("nodes/fork_backoff", "@until = now + seconds", "@until = now + 1e9")],
+        [patch("nodes/fork_backoff", "@retry_at = now + seconds", "@retry_at = now + 1e9")],
       "a fork that was refused counts as a death at boot" =>
         [patch("nodes/slot", "|| process.ended_by_quiet? || process.fork_refused?",
                "|| process.ended_by_quiet?")],
