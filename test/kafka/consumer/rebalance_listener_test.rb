@@ -16,8 +16,9 @@ module Skep
 
         def initialize = @answers = []
         def answered? = true
+        def forget = @ids = nil
         def ids_of(topics, _) = topics.to_h { |topic| [topic, @answers.shift || "now"] }
-        def record(ids) = @ids = ids
+        def record(ids) = @ids = ids.merge(@ids.to_h)
 
         def origin(topic, ids = @ids.to_h)
           Processing::OffsetOrigin.new("here", ids[topic]) if ids[topic]
@@ -32,6 +33,7 @@ module Skep
         options = Config::SourceOptions.new(**self.options)
         @consumer = Consumer.new(options.settings.consumer("test", 0, group: "readers",
                                                                         commit_interval: 5.0))
+        @consumer.define_singleton_method(:cluster_id) { "here" }
         report = Metrics::EventReporter.new(@node, options.settings)
         @scheduler = Processing::Scheduler.new
         @loop = OS::EventLoop.new
@@ -86,6 +88,18 @@ module Skep
         answers = [{ "orders" => "now" }]
         @topics.define_singleton_method(:ids_of) { |*| answers.shift || {} }
         assert_equal [NO_OFFSET, 1], assign
+        assert_empty recreated
+        assert_equal %w[here former], @topics.origin("orders").to_a
+      end
+
+      test "a commit's topic counts until the topic's id is answered, which shows the difference" do
+        @topics.define_singleton_method(:ids_of) { |*| {} }
+        [["former"], ["former", "elsewhere"], []].zip(["former", nil, nil]) do |ids, expected|
+          @topics.forget
+          commit(*ids)
+          assert_equal [NO_OFFSET, 1], assign
+          assert_equal [expected].compact, [@topics.origin("orders")&.topic_id].compact
+        end
         assert_empty recreated
       end
 

@@ -164,6 +164,7 @@ module Skep
           @topic_recreation.record(ids)
           begin_again(superseded, list, committed, ids) if superseded.any?
           @progress&.resume(keys - superseded, committed)
+          @topic_recreation.record(committed_ids(committed))
           keys.each { |key| add_partition(partition(key, *committed[key])) }
         end
 
@@ -184,6 +185,7 @@ module Skep
 
           @pause.pop(timeout: RETRY_SECONDS)
           again = topic_ids(found)
+          found.each { |topic, _| ids.delete(topic) }
           ids.update(again)
           found & of_former_topics(committed, again)
         end
@@ -195,6 +197,18 @@ module Skep
             former = Processing::CommitMetadata.read(metadata, offset)&.origin
             now && former&.superseded_by?(now)
           end
+        end
+
+        # Returns the ids of the topics to which the commits belong. One counts until the topic's id
+        # is answered, if that hasn't come in time: if the answer is another one, the topic was
+        # created again. Until then this member's commits name the former topic, too.
+        def committed_ids(committed)
+          cluster = @consumer.cluster_id
+          found = committed.filter_map do |(topic, _), (offset, _, metadata)|
+            origin = Processing::CommitMetadata.read(metadata, offset)&.origin
+            [topic, origin.topic_id] if origin && origin.cluster == cluster
+          end
+          found.uniq.group_by(&:first).filter_map { |_, ids| ids.first if ids.one? }.to_h
         end
 
         # These partitions are read as if the group had no offset of them, whether or not that can

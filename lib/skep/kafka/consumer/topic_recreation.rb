@@ -70,6 +70,7 @@ module Skep
           answers&.close
         end
 
+        # What is known already doesn't change.
         def record(ids) = @ids = ids.reject { |_, id| id == ZERO }.merge(@ids)
 
         # ids: of an answer.
