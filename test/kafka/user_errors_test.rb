@@ -60,6 +60,34 @@ class KafkaUserErrorsTest < Skep::TestCase
 
       assert_dead_lettered "Skep::Kafka::HandlerLeft", result
     end
+
+    test "#{way} out of a filter, a deserializer or a key makes a dead letter of its message" do
+      [->(bad) { { filter: ->(message) { bad.call(message.payload) || true } } },
+       ->(bad) { { deserializer: ->(payload, _) { bad.call(payload) || payload } } },
+       ->(bad) { { ordered_by: ->(message) { bad.call(message.payload) || "k" } } }].each do |made|
+        result = leaving do |left|
+          options = made.call(->(payload) { leave.call(left) if payload == "b" })
+          run_source(**options) { |batch| batch.each { nil } }
+        end
+
+        assert_dead_lettered "Skep::Kafka::HandlerLeft", result
+      end
+    end
+  end
+
+  # It counts as a crash of its message, which the status page still has.
+  test "`exit` and `abort` in a handler end the node, and are reported with their message" do
+    { -> { exit(3) } => 3, -> { exit } => 0, -> { abort } => 1 }.each do |leave, exit_status|
+      node = Skep::Kafka::Testing.node
+      assert_raises(SystemExit) do
+        run_source(node:) { |batch| batch.each { |one| leave.call if one.payload == "b" } }
+      end
+      facts = node.events_named(:handler_exited).first
+
+      assert_equal [1, 2, exit_status], facts.values_at(:offset, :last_offset, :exit_status)
+      assert_match(/user_errors_test.rb:\d+\z/, facts[:at])
+      assert_equal ["t/0/0-2", 1], [node.in_flight_texts.last, node.current_items.last]
+    end
   end
 
   # With one, skep's own bug would end each node that gets the message, and blame none for it.

@@ -260,9 +260,9 @@ module Skep
     # A handler was left without a return and without an exception.
     class HandlerLeft < Error
       def initialize
-        super("The handler has neither returned nor raised: a throw, a return or break of a " \
-              "method around it, or Thread#exit has left it. Its batch counts as failed. " \
-              "Use next, or raise.")
+        super("The handler (or a filter, a deserializer, a key callable) has neither returned " \
+              "nor raised: a throw, a return or break of a method around it, or Thread#exit " \
+              "has left it. Its batch counts as failed. Use next, or raise.")
       end
     end
 

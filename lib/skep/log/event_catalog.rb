@@ -35,7 +35,7 @@ module Skep
         kafka_progress_resumed kafka_progress_unused
         kafka_backpressure kafka_paused kafka_seek kafka_seek_waiting kafka_stalled
         kafka_database_offset_behind kafka_database_offset_reset
-        handler_failed dead_lettered not_dead_lettered clock_behind
+        handler_failed handler_exited dead_lettered not_dead_lettered clock_behind
         message_isolated message_quarantined
       ].freeze
     end

@@ -31,11 +31,36 @@ module Skep
         assert_empty poison.ranges(batch(51, 99))
       end
 
-      test "isolates the yielded message, or all messages of a batch if that one is unknown" do
+      test "suspects the yielded message, or all messages of a batch if that one is unknown" do
         crash("orders/0/10-20", 15)
         crash("orders/0/40-50")
-        assert_equal [15, *40..50], ((0..60).select { |offset| poison.alone?(batch(offset)) })
+        assert_equal [15, *40..50], suspected
+        assert_equal [15..15], poison.ranges(batch(10, 20))
         refute poison.alone?(batch(10, 20))
+        assert_equal [15], ((0..60).select { |offset| poison.named?(batch(offset)) })
+      end
+
+      test "suspects what two crashes have in common, if they were at different messages" do
+        crash("orders/0/10-20", 15)
+        crash("orders/0/18-40", 30, time: 2.0)
+        assert_equal [15, 18, 19, 20, 30], suspected
+        crash("orders/0/19-19", 19, time: 3.0)
+        crash("orders/0/41-60", 50, time: 4.0)
+        assert_equal [15, 18, 19, 20, 30, 50], suspected
+      end
+
+      # Ordered by key, two threads have parts of one range.
+      test "suspects only the yielded messages of one crash" do
+        held = [["orders/0/10-40", 15], ["orders/0/12-50", 30]]
+        @suspects.record_crash(held, 0, 1.0, "SIGSEGV")
+        assert_equal [15, 30], suspected
+      end
+
+      test "suspects nothing else once a message has crashed a node alone" do
+        crash("orders/0/10-40", 15)
+        crash("orders/0/15-15", 15, time: 2.0)
+        crash("orders/0/12-50", 30, time: 3.0)
+        assert_equal [15, 30], suspected
       end
 
       test "a message that was alone in its node at three crashes is poison" do
@@ -101,10 +126,12 @@ module Skep
 
       private
 
-      def crash(name, at = nil)
+      def crash(name, at = nil, time: 1.0)
         @poison = nil
-        @suspects.record_crash([[name, at]], 0, 1.0, "SIGSEGV")
+        @suspects.record_crash([[name, at]], 0, time, "SIGSEGV")
       end
+
+      def suspected = (0..60).select { |offset| poison.alone?(batch(offset)) }
 
       def partition(position) = Fakes::PartitionPosition.new(["orders", 0], position)
 

@@ -2,9 +2,9 @@
 
 # Among 10,000 good messages one crashes every node that processes it. Its handler causes a
 # segfault, hangs in C, exceeds skep's or the kernel's memory limit, raises an exception that ends
-# a process, or exits. After three crashes in which it was alone in flight, the message becomes
-# a dead letter, once. All other messages are handled, and no node waits in a crash loop, even with
-# two such messages in a row. (KINDS=segfault,hang,… for some of the cases.)
+# a process, or exits, at once or in an orderly way. After three crashes in which it was alone in
+# flight, the message becomes a dead letter, once. All other messages are handled, and no node waits
+# in a crash loop, even with two such messages in a row. (KINDS=segfault,hang,… for some cases.)
 require_relative "scenario"
 require_relative "../support/small_group"
 
@@ -23,6 +23,7 @@ KINDS = {
                 end: /\ASIGKILL, memory_limit\z/ },
   "oom" => { code: "2.times { eat }", group: 300 << 20, end: /\ASIGKILL, oom\z/ },
   "exit" => { code: "exit!(7)", end: /\Aexit status 7\z/ },
+  "orderly" => { code: "exit(7)", end: /\Aexit status 7\z/, event: "handler_exited" },
   "exception" => { code: "raise NoMemoryError, 'failed to allocate memory'",
                    end: /\Aexit status 1\z/ }
 }.freeze
@@ -49,7 +50,7 @@ RUBY
 
 class Poisoning < KafkaScenario
   def try(kind, code:, end:, threads: 2, poisons: 1, options: TIMEOUT, handler: :one_by_one,
-          group: nil, more: false,
+          group: nil, more: false, event: nil,
           crashes: 3..4) # the first one counts only if the message was alone in flight
     before = group && (enter(group) or missing("a control group, for #{kind}"))
     @orders, @dead = topic("orders.#{kind}", 4), topic("dead.#{kind}", 1)
@@ -61,6 +62,7 @@ class Poisoning < KafkaScenario
     must("handle each good message and no bad one") { done.uniq.size == @good }
     check_letters(letters, read(@dead))
     check_crashes(kind, binding.local_variable_get(:end), crashes)
+    must("report #{event}") { event.nil? || @swarm.events.any? { |one| one["event"] == event } }
   end
 
   private

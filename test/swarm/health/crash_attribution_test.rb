@@ -57,32 +57,57 @@ class CrashAttributionTest < Skep::TestCase
     end
   end
 
-  test "counts a hang as a crash if another node has done something meanwhile" do
-    hold(0, "a")
-    processed(1)
-    assert crash?("hung", "KILL")
-    assert crash?("hung", "ABRT")
+  # Node 0 has hung for 30 seconds with "a". A page has times of so many seconds ago.
+  {
+    "if another node has done something meanwhile" => ->(one) { one.done(1, ago: 15) },
+    "if another thread of the node has done something meanwhile" =>
+      ->(one) { one.done(0, ago: 15, thread: 2) },
+    "if another thread goes on with what it had in flight before" =>
+      ->(one) { one.hold(1, "b", ago: 60, beat: 6) },
+    "if the node has done something before, and nothing else is in flight" =>
+      ->(one) { one.done(0, ago: 60) }
+  }.each do |case_, facts|
+    test "counts a hang as a crash #{case_}" do
+      hold(0, "a", ago: 30)
+      facts.call(self)
+      assert crash?("hung", "KILL")
+      assert crash?("hung", "ABRT")
+    end
   end
 
-  test "counts a hang as a crash if the node has done something before" do
-    processed(0, thread: 1)
-    assert crash?("hung", "KILL")
+  {
+    "while no node does anything, as what they wait for may not answer" =>
+      ->(one) { one.hold(1, "b", ago: 27) },
+    "if others have done something only before" => ->(one) { one.done(1, ago: 36) },
+    "if others have done something only at its beginning" => ->(one) { one.done(1, ago: 27) },
+    "if another node has begun something anew, and nothing is done" =>
+      ->(one) { [one.done(0, ago: 60), one.hold(1, "b", ago: 6)] },
+    "if another thread of the node hangs, too" =>
+      ->(one) { [one.done(0, ago: 60), one.hold(0, "b", ago: 27, thread: 2)] },
+    "if another node hangs, too, whatever both had done before" =>
+      ->(one) { [one.done(0, ago: 60), one.done(1, ago: 60), one.hold(1, "b", ago: 27)] }
+  }.each do |case_, facts|
+    test "counts no hang #{case_}" do
+      hold(0, "a", ago: 30)
+      facts.call(self)
+      refute crash?("hung", "KILL")
+      assert crash?(nil, "KILL")
+    end
   end
 
-  test "counts no hang while no node does anything, as what they wait for may not answer" do
-    processed(1)
-    hold(0, "a")
-    hold(1, "b")
+  test "counts no hang of several nodes, although the others were ended before" do
+    @nodes.each { |node| [done(node.id, ago: 60), hold(node.id, "a", ago: 30)] }
+    @nodes.each do |node|
+      refute crash?("hung", "KILL", node)
+      @page.set(@layout.of(node.page_index), Swarm::IPC::Scoreboard::Layout::IN_FLIGHT_SINCE, 0)
+    end
+  end
+
+  # So it was no dependency that didn't answer, although other nodes hang again, too.
+  test "counts a hang of several nodes if the node hangs anew after it has done something" do
+    2.times { |n| [done(n, ago: 60), hold(n, "a", ago: 30)] }
     refute crash?("hung", "KILL")
-    assert crash?(nil, "KILL")
-  end
-
-  test "counts no hang if others have done something only before the item that was given out" do
-    hold(0, "a batch")
-    processed(1)
-    Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0)).current_item(7)
-    refute crash?("hung", "KILL")
-    processed(1)
+    done(0, ago: 33)
     assert crash?("hung", "KILL")
   end
 
@@ -148,25 +173,35 @@ class CrashAttributionTest < Skep::TestCase
     assert_equal 2, @crash_attribution.to_plain.first["crashes"]
   end
 
-  private
-
-  def crash?(reason, how)
-    node = Node.new(0, 0, reason, [])
-    hold(0, "a") if @page.read(@layout.of(0)).to_s.empty?
-    exit = how.is_a?(String) ? ExitStatus.new(nil, how) : ExitStatus.new(how, nil)
-    before = @published.size
-    @crash_attribution.node_exited(node, exit)
-    @published.size > before
+  def done(page_index, ago:, thread: 0)
+    write(page_index, thread, Swarm::IPC::Scoreboard::Layout::DONE_AT, ago)
   end
 
-  def processed(page_index, thread: 0)
-    Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(page_index, thread:)).processed(1)
-  end
-
-  def hold(page_index, text, at: nil, thread: 0)
+  # ago: since when it is in flight; beat: when it made progress last.
+  def hold(page_index, text, at: nil, thread: 0, ago: nil, beat: ago)
     heartbeat = Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(page_index, thread:))
     heartbeat.in_flight(text)
     heartbeat.current_item(at) if at
+    return unless ago
+
+    write(page_index, thread, Swarm::IPC::Scoreboard::Layout::IN_FLIGHT_SINCE, ago)
+    write(page_index, thread, Skep::OS::SharedPage::BEAT, beat)
+  end
+
+  private
+
+  def write(page_index, thread, word, ago)
+    cell = @layout.of(page_index, thread:)
+    @page.set(cell, word, ((Skep::OS.now - ago) * 1e9).to_i)
+  end
+
+  def crash?(reason, how, node = @nodes[0])
+    hold(node.page_index, "a") if @page.read(@layout.of(node.page_index)).to_s.empty?
+    exit = how.is_a?(String) ? ExitStatus.new(nil, how) : ExitStatus.new(how, nil)
+    before = @published.size
+    node.reason = reason
+    @crash_attribution.node_exited(node, exit)
+    @published.size > before
   end
 
   def resolve(keys, blamed:)

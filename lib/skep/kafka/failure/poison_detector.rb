@@ -7,18 +7,23 @@
 #   poison.any?                     # true if anything is suspected
 #   poison.ranges(batch)            # => [17..42], suspected offsets: they get batches of their own
 #   poison.alone?(batch)            # true if the batch must run with nothing else in the node
+#   poison.named?(batch)            # true if a crash was at exactly this message
 #   poison.poison?(batch)           # true if the batch's one message must not be processed again
 #   poison.report_poison(batch)     # it caused the crashes
 #   poison.clear(partition)         # messages before its position are done: suspects no longer
 #
 # | in progress at a crash | what follows |
 # |---|---|
-# | a batch, and it isn't known which message | its messages run one at a time, alone in the node |
-# | a batch, and `each` was at a message | that message alone; the others one at a time |
+# | a batch, and `each` was at a message | that message runs alone in the node |
+# | a batch, and it isn't known which message | each of its messages does, one after another |
+# | at another crash a batch with some of these, at another message | all that both have does |
 # | one message, alone in its node | this crash counts; after CRASHES such crashes it is poison |
 #
 # A message that was alone in its node caused the crash. A message that only was near a crash is
 # cleared once it has been processed.
+#
+# The third row is for handlers that crash at a message after `each` has moved on, as those with a
+# buffer do. It doesn't apply to a message that was alone at a crash: that one explains its crashes.
 #
 # The supervisor finds the suspects on the scoreboard after a crash (Health::CrashAttribution),
 # records them (swarm/ipc/crash_suspects.rb), and sends them to the nodes, which have them as
@@ -39,6 +44,18 @@ module Skep
 
           # The message that was in progress; nil if that isn't known.
           def offset = suspect.current_item || (first if first == last)
+          def range = first..last
+          def named = offset ? offset..offset : range
+
+          # Returns true if its one message crashed a node alone: no other has to explain that.
+          def proven? = first == last && suspect.alone.positive?
+
+          # The offsets of both, if these were two crashes at different messages.
+          def common(other)
+            return if suspect.time == other.suspect.time || offset == other.offset
+
+            [first, other.first].max..[last, other.last].min
+          end
         end
         private_constant :LABEL, :SuspectedBatch
 
@@ -50,16 +67,19 @@ module Skep
 
         # Returns the batch's offsets that are suspected.
         def ranges(batch)
-          near = suspected(batch).reject { |one| one.last < batch.first_offset }
-          near.map { |one| one.first..one.last }.reject { |range| range.min > batch.last_offset }
+          all = suspected(batch)
+          proven = all.filter_map { |one| one.offset if one.proven? }
+          near = all.select { |one| overlap?(one.range, batch) }
+          unproven = near.reject { |one| proven.include?(one.offset) }
+          common = unproven.combination(2).filter_map { |one, other| one.common(other) }
+          [*near.map(&:named), *common].select { |range| overlap?(range, batch) }
         end
 
         # Returns true if nothing else may run in the node beside the batch.
-        def alone?(batch)
-          any? && batch.size == 1 && about(batch).any? do |one|
-            one.offset.nil? || one.offset == batch.first_offset
-          end
-        end
+        def alone?(batch) = any? && batch.size == 1 && ranges(batch).any?
+
+        # Returns true if the batch's one message was in progress at a crash, not only its batch.
+        def named?(batch) = suspected_alone(batch).any?
 
         def poison?(batch) = any? && crashes(batch) >= CRASHES
 
@@ -90,6 +110,10 @@ module Skep
         end
 
         private
+
+        def overlap?(range, batch)
+          range.any? && range.min <= batch.last_offset && range.max >= batch.first_offset
+        end
 
         def all = @crash_suspects.filter_map { |suspect| parse(suspect) }
         def suspected(batch) = all.select { |one| one.of?(batch) }

@@ -63,7 +63,7 @@ module Skep
         end
 
         def key_of(message)
-          key = @key_of.call(message)
+          key = UserCode.call { @key_of.call(message) }
           key.nil? ? message : key
         rescue UserError # see raise_again
           message

@@ -128,10 +128,13 @@ module Skep
         def split(known: false) = replace_slice(slice.split, known:)
 
         # Messages for which the block is true get slices of their own. The message that has
-        # failed keeps its failures, and no other inherits them.
+        # failed keeps its failures, and no other inherits them. Returns false if nothing is split.
         def isolate(&)
           parts = slice.isolate(&)
-          replace_slice(parts, known: true) if parts.size > 1
+          return false if parts.size < 2
+
+          replace_slice(parts, known: true)
+          true
         end
 
         # Splits off keys that don't have to wait for the one that failed: all but that offset's, or

@@ -9,19 +9,21 @@
 #
 # A batch is done when the handler has returned: Completion waits for its output and stores its
 # offset. PartitionOwnership says if a partition is still this node's.
-# After a crash a batch's messages are processed one at a time; a message that crashes each node
-# isn't processed any more (Failure::PoisonDetector).
+# After a crash the messages that may be its cause are processed one at a time, and one that crashes
+# each node isn't processed any more (Failure::PoisonDetector).
 module Skep
   module Kafka
     module Processing
       class Worker
         CRASHED = "a node crashed while it processed one of these messages"
-        ISOLATED = "skep processes them one at a time"
+        ISOLATED = "skep processes those that may be the cause one at a time, alone in their node"
+        EXITED = "`exit` or `abort` ends the node, and counts as a crash of the message. Raise " \
+                 "an exception instead, a NonRetryable for a message that can't succeed"
         # What a topic's options say of its messages; of each topic its own, if these have any.
         Topic = Struct.new(:filter, :key_extractor, :deserializer, :failure_handler,
                            keyword_init: true)
         OTHERS_FIRST = 3.0 # seconds that others have before a message at which a node hung
-        private_constant :ISOLATED, :OTHERS_FIRST, :Topic
+        private_constant :ISOLATED, :EXITED, :OTHERS_FIRST, :Topic
 
         # thread: the worker's place on the node's status page; 0 for the node's main thread. The
         # others: see Consumer::GroupMember.build.
@@ -106,11 +108,11 @@ module Skep
         # Messages that may have crashed a node get slices of their own.
         def isolate_suspects(item)
           ranges = @poison.ranges(item.slice)
-          return if ranges.empty?
+          slice = item.slice
+          return unless item.isolate { |one| ranges.any? { |range| range.cover?(one.offset) } }
 
-          @report.event(:message_isolated, level: :warn, **item.slice.place, error: CRASHED,
+          @report.event(:message_isolated, level: :warn, **slice.place, error: CRASHED,
                                             hint: ISOLATED)
-          item.isolate { |message| ranges.any? { |range| range.cover?(message.offset) } }
         end
 
         # Returns true if messages are suspected of having crashed a node.
@@ -118,19 +120,48 @@ module Skep
 
         def process(item) = @lock.synchronize { try(item) }
 
+        # The suspects of a batch have one turn, as their batch would have: if each waited for the
+        # other partitions' batches, a thousand of them would take minutes.
         def process_with_suspects(item)
           isolate_suspects(item) if item.slice.size > 1
-          if @poison.poison?(item.slice)
-            return topic_of(item).failure_handler.poison(item, Attempt.new(item.slice))
+          loop do
+            slice = item.slice
+            process_slice(item)
+            break if item.slice.equal?(slice) || !suspect_next?(item)
           end
+        end
+
+        def suspect_next?(item)
+          return false if item.slice.nil? || item.retry_at || @node.quiet?
+
+          partition = item.partition
+          !partition.revocation && !partition.seeking? && @poison.alone?(item.slice)
+        end
+
+        def process_slice(item)
+          return poison(item) if @poison.poison?(item.slice)
           return process(item) unless @poison.alone?(item.slice)
           return if others_first?(item)
 
+          named = @poison.named?(item.slice)
           @lock.synchronize(exclusive: true) do
-            @completion.commit # if this message crashes the node, no other is delivered again
+            @completion.commit if named # if it crashes the node, no other is delivered again
             try(item)
-            @completion.commit # if the node crashes from here on, this message isn't the cause
+            @completion.commit if named # if the node crashes from here on, it isn't the cause
           end
+        end
+
+        # The database may say that the message is done: its node crashed after that.
+        def poison(item)
+          attempt = Attempt.new(item.slice)
+          topic = topic_of(item)
+          if @database_offsets && @database_offsets.position(item) > item.slice.last_offset
+            return @completion.batch_done(item)
+          end
+
+          topic.failure_handler.poison(item, attempt)
+        rescue OffsetsFailed => e # the database is asked again
+          failed(topic, item, attempt, { nil => e })
         end
 
         # A hang counts against its message only if something else was done (CrashAttribution), and
@@ -158,14 +189,25 @@ module Skep
           failed(topic, item, attempt, e.errors, unreadable: true)
         rescue UserError => e # the messages are tried again
           failed(topic, item, attempt, { attempt.failed_at(e) => e })
+        rescue SystemExit => e
+          report_exit(item, attempt.failed_at(e), e)
+          raise
+        end
+
+        # Nothing else says that the handler has ended its node in an orderly way.
+        def report_exit(item, offset, error)
+          @report.failed(:handler_exited, item.slice, error, exit_status: error.status,
+                                                            **{ offset: }.compact, hint: EXITED)
         end
 
         # A thread that the user's code ends (Thread#exit) can't continue: its batch has failed, and
         # another thread takes its place (Threads::Background).
         def call_user(topic, item, attempt)
           running = true
-          filter(topic, item, attempt)
-          deserialize(topic, attempt)
+          UserCode.call do
+            filter(topic, item, attempt)
+            deserialize(topic, attempt)
+          end
           run_handler(item, attempt)
           running = false
         rescue Exception # it is raised again; what ends without one is left
@@ -257,20 +299,14 @@ module Skep
           attempt.detach
         end
 
+        # (Within a database transaction, which a `throw` might commit.)
         def handle(attempt)
-          left = true
           attempt.tracing = @tracing
-          if @tracing
+          UserCode.call do
+            next @handler.call(attempt.batch, @node) unless @tracing
+
             @tracing.batch(attempt.slice) { @handler.call(attempt.batch, @node) }
-          else
-            @handler.call(attempt.batch, @node)
           end
-          left = false
-        rescue Exception # it is raised again; what ends without one is left
-          left = false
-          raise
-        ensure # a `throw`, or a `return` of a method that is still running
-          raise HandlerLeft if left && Thread.current.status != "aborting"
         end
 
         def conclude(topic, item, attempt)

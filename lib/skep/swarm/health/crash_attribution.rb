@@ -14,10 +14,23 @@
 # | a signal that the supervisor never sends, an abort, an exit, an uncaught exception | yes |
 # | KILL or TERM from outside: the kernel, an operator | yes |
 # | the supervisor ended it: it used too much memory, or closed its channel | yes |
-# | the supervisor ended it: it hung | if other work was done (`evidence?`) |
+# | the supervisor ended it: it hung | if more shows that its item is the cause, see below |
 # | the supervisor ended it for another reason: a restart, a scale, a stop, its own report | no |
 #
 # An exit while the swarm stops doesn't count as a crash.
+#
+# A hang may be that of a dependency which doesn't answer. Then other items hang, too, and none of
+# them is suspected. The first row that is so counts:
+#
+# | what else there was while the node hung | a crash? |
+# |---|---|
+# | another thread, or another node, made progress | yes |
+# | nothing else was in flight, and no other node hung | if the node had done something before |
+# | several hung, and the slot's last process had hung, too, soon before | likewise |
+# | several hung | no |
+#
+# In the third row the dependency has answered the process for a while. If it hadn't, nothing would
+# have been done between the two hangs.
 module Skep
   class Swarm
     module Health
@@ -26,12 +39,16 @@ module Skep
         HUNG = "hung"
         CRASH_REASONS = ["memory_limit", "channel_closed", IPC::ExitStatus::OOM, nil].freeze
         SUPERVISOR_SIGNALS = %w[TERM KILL].freeze
-        private_constant :HUNG, :CRASH_REASONS, :SUPERVISOR_SIGNALS
+        # A dependency's last answers may come in a moment after the first item that hangs: progress
+        # counts after this part of the time that the node has hung.
+        SETTLED = 0.25
+        private_constant :HUNG, :CRASH_REASONS, :SUPERVISOR_SIGNALS, :SETTLED
 
         def initialize(node_pool, scoreboard:, events:)
           @node_pool = node_pool
           @scoreboard = scoreboard
           @events = events
+          @hung_at = {} # by slot: when its last process was ended that hung
         end
 
         # Returns the suspects. Most swarms never have any, so CrashSuspects is created on demand.
@@ -87,15 +104,26 @@ module Skep
           broadcast("added" => added.map(&:to_plain))
         end
 
-        # Returns true if the items in flight may be what the node hung at: another node has done
-        # something since they were begun, or this one since it started. If nothing is done
-        # anywhere, whatever they wait for doesn't answer, and other items would hang there, too.
+        # Returns true if the items in flight may be what the node hung at: see above.
         def evidence?(node)
-          return true if @scoreboard.done_at(node).positive?
-
+          now = OS.now
           began = @scoreboard.in_flight_since(node) or return true
+          last, @hung_at[node.id] = @hung_at[node.id], now
           others = @node_pool.node_table.nodes.reject { |one| one.equal?(node) || one.helper? }
-          others.any? { |other| @scoreboard.done_at(other) > began }
+          return true if progress?([node, *others], began + ((now - began) * SETTLED))
+
+          again = last && now - last < (now - began) * 2
+          (again || !several?(node, others, began)) && @scoreboard.done_at(node).positive?
+        end
+
+        def progress?(nodes, since)
+          nodes.any? { |node| @scoreboard.progress_since?(node, since) }
+        end
+
+        # Returns true if other items may hang, too.
+        def several?(node, others, began)
+          busy = [node, *others].sum { |one| @scoreboard.threads_in_flight(one) }
+          busy > 1 || @hung_at.any? { |id, time| id != node.id && time > began }
         end
 
         # Returns true if the node died by a signal that the supervisor never sends.

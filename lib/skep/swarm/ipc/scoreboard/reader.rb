@@ -6,7 +6,7 @@
 #   reader.unhealthy_since(node)   # => of an `unhealthy!` without progress since; or nil
 #   reader.in_flight(node, 2)  # => ["orders/0/17-42 at 25", …], thread 2's first
 #   reader.items_in_flight(node)   # => [["orders/0/17-42", 25], …]
-#   reader.in_flight_since(node); reader.done_at(node)
+#   reader.in_flight_since(node); reader.done_at(node); reader.progress_since?(node, time)
 #   reader.memory_sample(node)   # => time and result of its last measurement, or nil
 module Skep
   class Swarm
@@ -46,6 +46,24 @@ module Skep
               [since, seconds(cell, OS::SharedPage::BEAT)].max if since.positive?
             end
             times.min
+          end
+
+          # How many of its threads have something in flight.
+          def threads_in_flight(node)
+            @layout.all(node.page_index).count do |cell|
+              seconds(cell, Layout::IN_FLIGHT_SINCE).positive?
+            end
+          end
+
+          # Returns true if one of its threads has done something since then, or has gone on with
+          # what it had in flight then.
+          def progress_since?(node, time)
+            @layout.all(node.page_index).any? do |cell|
+              began = seconds(cell, Layout::IN_FLIGHT_SINCE)
+              next true if seconds(cell, Layout::DONE_AT) > time
+
+              began.between?(Float::MIN, time) && seconds(cell, OS::SharedPage::BEAT) > time
+            end
           end
 
           # Since when one of its threads is unhealthy, without progress; nil: none is.
