@@ -144,7 +144,7 @@ module Skep
       def put(order, keys, from: 0, bytes: 1)
         messages = messages(keys, from)
         keys = keys.map.with_index(from) { |key, offset| key || offset }
-        order.put(messages, block_given? ? yield(messages) : keys, bytes:)
+        order.put(messages, block_given? ? yield(messages) : keys, bytes)
         messages
       end
 

@@ -341,25 +341,33 @@ module Skep
         assert @scheduler.wakeup_pipe.io.wait_readable(0)
       end
 
-      test "hands out messages without keys, and a work item once their keys are submitted" do
+      test "asks for the keys of messages, while no other thread reads the partition" do
         partition = add(1, text: "a b")
-        waiting = take
-        assert_equal [true, "a b", :reading], [waiting.needs_keys?, waiting.text, partition.state]
-        wake(1)
-        assert_nil take
-        item = @scheduler.submit_keys(waiting, %w[a b])
+        item = take do |asked|
+          assert_equal [partition, "a b", :reading], [asked, asked.awaiting_keys, asked.state]
+          wake(1)
+          assert_nil take
+          %w[a b]
+        end
         assert_equal [%w[a b], 1, :idle], [partition.sorted, partition.in_flight, partition.state]
         assert_same partition, item.partition
       end
 
-      test "hands out messages without keys again if they are released without keys" do
+      test "asks for keys again if that has ended with an exception or its thread" do
+        add(1, text: "a b")
+        assert_raises(Interrupt) { take { raise Interrupt } }
+        Thread.new { take { Thread.exit } }.join
+        assert_equal "a b", take { |partition| break partition.awaiting_keys }
+      end
+
+      test "hands out nothing of a partition that is revoked while it asks for keys" do
         partition = add(1, text: "a b")
-        @scheduler.release(take)
-        assert_equal "a b", take.text
-        @scheduler.finish_revocation(@scheduler.begin_revocation([["t", 1]]))
-        refute_equal :closed, partition.state
-        assert_nil @scheduler.submit_keys(partition.awaiting_keys, %w[a b])
-        assert_equal :closed, partition.state
+        item = take do
+          @scheduler.finish_revocation(@scheduler.begin_revocation([["t", 1]]))
+          refute_equal :closed, partition.state
+          %w[a b]
+        end
+        assert_equal [nil, :closed], [item, partition.state]
       end
 
       test "stores a mark once, and the batch's end" do
@@ -404,7 +412,7 @@ module Skep
         @scheduler.instance_variable_set(:@lock, lock)
       end
 
-      def take = @scheduler.next_item(wait: false)
+      def take(&) = @scheduler.next_item(wait: false, &)
     end
   end
 end

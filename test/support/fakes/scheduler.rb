@@ -9,19 +9,12 @@ module Fakes
   stands_for AssignedPartition, "Skep::Kafka::Processing::AssignedPartition",
              controls: %i[in_flight closed]
 
-  # Messages whose keys the user's callable returns.
-  MessagesWithoutKeys = Struct.new(:partition, :text) do
-    def needs_keys? = true
-  end
-  stands_for MessagesWithoutKeys, "Skep::Kafka::Processing::AssignedPartition::AwaitingKeys",
-             controls: %i[text]
-
   # A partition of the scheduler. items: how many it has to hand out; wide: several at a time;
   # waits: when to read it again; gathering: waits for more messages.
   ScheduledPartition = Struct.new(:id, :key, :state, :retry_at, :revocation, :position, :gathering,
                                   :items, :wide, :waits, :place, :order, :last_success, :text,
                                   :in_flight, :sorted, keyword_init: true) do
-    def awaiting_keys = text && MessagesWithoutKeys.new(self, text)
+    def awaiting_keys = text
     def options = nil # all are of one topic
 
     def assign_keys(keys)

@@ -23,12 +23,10 @@ module Skep
   module Kafka
     module Processing
       class AssignedPartition
-        # Messages whose keys the user's callable returns (`ordered_by:`).
-        AwaitingKeys = Struct.new(:partition, :slice, :bytes) do
-          def needs_keys? = true
-        end
+        # Messages for the order, with their keys and how much memory they hold.
+        Unpacked = Struct.new(:messages, :keys, :bytes)
         RETRY_SECONDS = 1.0
-        private_constant :RETRY_SECONDS
+        private_constant :Unpacked, :RETRY_SECONDS
 
         attr_reader :id
         attr_reader :options # of its topic
@@ -38,7 +36,6 @@ module Skep
         attr_reader :in_flight # the number of work items that workers hold
         attr_reader :state # :idle, :ready, :backoff or :reading
         attr_reader :retry_at # monotonic seconds: when to read it again
-        attr_reader :awaiting_keys # what was read and waits for its keys
         attr_reader :revocation # nil, :begun or :finished
         attr_writer :in_doubt
         attr_writer :progress # a ProgressRow; nil: it has none
@@ -97,18 +94,20 @@ module Skep
         end
 
         # Reads what has come in, or seeks. If fewer messages have come than a batch may have,
-        # retry_at says how long to wait for more. `awaiting_keys` is what needs keys first.
+        # retry_at says how long to wait for more.
         def read
           return seek_now if seek_now?
 
-          gather if @room.positive? && !seeking? && awaiting_keys.nil?
+          gather if @room.positive? && !seeking? && @unpacked.nil?
         end
 
-        # The keys of the messages that await them, one for each.
-        def assign_keys(keys)
-          @unpacked = [@awaiting_keys.slice.messages, keys, @awaiting_keys.bytes]
-          @awaiting_keys = nil
+        # What was read and needs the keys that the user's callable returns (`ordered_by:`), as a
+        # slice; nil: nothing does. Until `assign_keys` has them, it stays.
+        def awaiting_keys
+          Slice.new(topic, number, @unpacked.messages) if by_key? && @unpacked && !@unpacked.keys
         end
+
+        def assign_keys(keys) = @unpacked.keys = keys # one for each message
 
         # A work item of messages to process, or nil. The item has no messages if nothing is
         # unfinished and only records follow that aren't delivered (transaction markers, aborted
@@ -187,7 +186,7 @@ module Skep
         def more?
           return seek_now? || @order.any? if seeking?
 
-          @order.any? || !awaiting_keys.nil? || gap_ahead? ||
+          @order.any? || !@unpacked.nil? || gap_ahead? ||
             ((@more || @data_available) && @order.room.positive?)
         end
 
@@ -280,7 +279,7 @@ module Skep
         def gap_ahead?
           return false unless @end_offset && @order.clear?
 
-          !gathering? && @unpacked.nil? && @awaiting_keys.nil? && @end_offset > (position || -1)
+          !gathering? && @unpacked.nil? && @end_offset > (position || -1)
         end
 
         def item_of_gap
@@ -309,7 +308,7 @@ module Skep
           @done_offsets = DoneOffsets.new(@reader, origin: @origin, start:)
           @order = new_order
           @gathered = [] # message sets for the next batch
-          @unpacked = @awaiting_keys = nil
+          @unpacked = nil
         end
 
         def by_key? = @options.ordered_by != :partition
@@ -345,14 +344,13 @@ module Skep
         def unpack
           message_set = Librdkafka::MessageSet.join(@gathered)
           @gathered = []
-          return @unpacked = [message_set] unless by_key?
+          return @unpacked = Unpacked.new(message_set) unless by_key?
 
-          messages, bytes = without_done(message_set.to_a), message_set.bytes
-          if messages.empty? then nil
-          elsif @options.ordered_by == :key
-            @unpacked = [messages, messages.map { |one| one.key || one.offset }, bytes]
-          else @awaiting_keys = AwaitingKeys.new(self, Slice.new(topic, number, messages), bytes)
-          end
+          messages = without_done(message_set.to_a)
+          return if messages.empty?
+
+          keys = messages.map { |one| one.key || one.offset } if @options.ordered_by == :key
+          @unpacked = Unpacked.new(messages, keys, message_set.bytes)
         end
 
         def without_done(messages)
@@ -371,9 +369,8 @@ module Skep
         end
 
         def put
-          messages, keys, bytes = @unpacked
-          @progress&.opened(messages)
-          @order.put(messages, keys, bytes:)
+          @progress&.opened(@unpacked.messages)
+          @order.put(*@unpacked)
           @unpacked = nil
         end
 

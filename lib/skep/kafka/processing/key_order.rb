@@ -6,7 +6,7 @@
 # messages hold BYTES.
 #
 #   order = KeyOrder.new(done_offsets, limit: 500, threads: 5, max_out_of_order: 5_000)
-#   order.put(messages, keys, bytes: 70_000)   # the keys: one for each message
+#   order.put(messages, keys, 70_000)   # the keys: one for each message
 #
 # The messages of one read share their memory. Those that may wait for long are copied: messages of
 # a work item that waits for its retry, and messages behind a busy key if memory is short.
@@ -43,7 +43,7 @@ module Skep
           [@limit, @max_out_of_order - @done_offsets.ahead].min
         end
 
-        def put(messages, keys, bytes:)
+        def put(messages, keys, bytes)
           @done_offsets.open(messages.map(&:offset), bytes:)
           messages.zip(keys) { |message, key| enqueue(key, message) }
         end

@@ -5,7 +5,7 @@
 #
 #   order = PartitionOrder.new(limit: 500)
 #   order.room                       # => 500, how many more may be read now
-#   order.put(messages, keys, bytes: message_set.bytes)
+#   order.put(messages, keys, bytes) # keys: nil, but by key
 #   messages, keys = order.take      # for a work item; nil while another one is in flight
 #   order.release(item)              # the work item isn't in flight any more
 #
@@ -22,7 +22,7 @@ module Skep
         def any? = !@in_flight && !@message_set.nil? # true if take returns messages
         def blocked? = false # true if unfinished messages prevent reading others
         def clear? = !@in_flight && @message_set.nil? # true if nothing is unfinished
-        def put(message_set, _keys, **) = @message_set = message_set
+        def put(message_set, *) = @message_set = message_set
 
         def take
           return unless any?

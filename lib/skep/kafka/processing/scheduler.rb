@@ -5,8 +5,8 @@
 # partitions, the main thread wakes them, workers take and release work items.
 #
 #   scheduler = Scheduler.new(offset_store: consumer, report:)
-#   item = scheduler.next_item            # waits for messages to process; nil once closed
-#   scheduler.submit_keys(item, keys)     # if item.needs_keys?: the keys of its messages
+#   item = scheduler.next_item { |partition| … }   # waits for messages to process; nil once
+#                                         # closed. The block returns keys of `ordered_by:`
 #   scheduler.mark(item, 41)              # its messages up to that offset are done
 #   scheduler.complete(item)              # its batch is done
 #   scheduler.release(item)               # no worker holds it any more; it may be retried later
@@ -94,37 +94,23 @@ module Skep
           end
         end
 
-        # Returns the next work item, or nil once the scheduler is closed. If item.needs_keys?,
-        # pass its keys to submit_keys instead of processing it. wait: false returns nil if nothing
-        # is ready.
-        def next_item(wait: true)
+        # Returns the next work item, or nil once the scheduler is closed; wait: false returns nil
+        # if nothing is ready. The block returns the keys of a partition's `awaiting_keys`.
+        def next_item(wait: true, &keys_of)
           @topic_queue&.turn_over
           while wait || !@ready.empty?
             entry = @ready.pop or return
-            item = entry.is_a?(WorkItem) ? take(entry) : read(entry)
+            item = entry.is_a?(WorkItem) ? take(entry) : read(entry, &keys_of)
             return item.tap { @topic_queue&.took(item) } if item
 
             @topic_queue&.turn_over
           end
         end
 
-        # Returns a work item to process, or nil if none of these messages may be processed yet.
-        def submit_keys(item, keys)
-          @lock.synchronize do
-            partition = item.partition
-            partition.assign_keys(keys)
-            next_of(partition)
-          ensure
-            end_reading(partition)
-          end
-        end
-
-        # Call this once for each item of next_item, except after submit_keys. Its backoff begins.
+        # Call this once for each item of next_item. Its backoff begins.
         def release(item)
           @lock.synchronize do
             partition = item.partition
-            next end_reading(partition) if item.needs_keys?
-
             partition.item_released
             parts = item.parts.each { |part| partition.failed(part) if part.retry_at }
             next forget_revoked(partition) if partition.revocation
@@ -345,10 +331,10 @@ module Skep
           begin
             partition.read
             partition.errors.each { |code, text| @report&.unreadable(partition, code, text) }
-            keyless = partition.awaiting_keys
-            keyless || @lock.synchronize { next_of(partition) }
+            partition.assign_keys(yield(partition)) if partition.awaiting_keys
+            @lock.synchronize { next_of(partition) }
           ensure
-            @lock.synchronize { end_reading(partition) } unless keyless
+            @lock.synchronize { end_reading(partition) }
           end
         end
 

@@ -41,7 +41,6 @@ module Skep
           @split_off = []
         end
 
-        def needs_keys? = false # as AssignedPartition::AwaitingKeys has it
         def ready = @retry_at = nil # the scheduler ends its backoff
         def slice = @slices.first
         def done? = @slices.empty?

@@ -65,11 +65,8 @@ module Skep
         # Waits for a work item, unless wait is false. Returns nil if there is none, or once the
         # scheduler is closed.
         def next_item(wait: true)
-          while (item = @scheduler.next_item(wait:))
-            return item unless item.needs_keys?
-
-            sorted = submit_keys(item)
-            return sorted if sorted
+          @scheduler.next_item(wait:) do |partition|
+            topic_of(partition).key_extractor.call(partition.awaiting_keys)
           end
         end
 
@@ -96,14 +93,7 @@ module Skep
                     failure_handler: Failure::FailureHandler.new(**parts, options:))
         end
 
-        def topic_of(item) = @topics.fetch(item.partition.options)
-
-        def submit_keys(item)
-          keys = topic_of(item).key_extractor.call(item.slice)
-          @scheduler.submit_keys(item, keys)
-        ensure
-          @scheduler.release(item) unless keys # an exception that ends the node
-        end
+        def topic_of(entry) = @topics.fetch(entry.partition.options) # or of a partition
 
         # Messages that may have crashed a node get slices of their own.
         def isolate_suspects(item)
