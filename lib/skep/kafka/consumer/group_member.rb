@@ -39,10 +39,9 @@ module Skep
           # dead letter queue that need no cluster, and has one worker whatever the options say.
           def build(options:, node:, report:, consumer:, lease:, outputs:, dead_letter_queue:,
                     handler:, threads: options.threads)
-            # A transaction commits the offsets of a transactional source.
-            offset_store = consumer unless options.transactional
             topic_queue = Processing::TopicQueue.new(options) if options.several?
-            unless options.transactional
+            unless options.transactional # a transaction commits its offsets itself
+              offset_store = consumer
               offset_committer = OffsetCommitter.new(consumer, interval: options.commit_interval,
                                                                by_key: options.by_key?)
             end

@@ -101,10 +101,7 @@ module Skep
 
           def describe_group(client, queue, group, seconds)
             name = FFI::MemoryPointer.from_string(group)
-            array = array_of(name)
-            with_timeout(client, seconds) do |options|
-              Bindings.DescribeConsumerGroups(client.handle, array, 1, options, queue.pointer)
-            end
+            send_one(:DescribeConsumerGroups, client, queue, name, seconds)
           end
 
           def group_description_in(event)
@@ -140,10 +137,7 @@ module Skep
             end
             raise LibrdkafkaError.new(call: "the topic #{name}", text:) if topic.null?
 
-            array = array_of(topic)
-            with_timeout(client, seconds) do |options|
-              Bindings.CreateTopics(client.handle, array, 1, options, queue.pointer)
-            end
+            send_one(:CreateTopics, client, queue, topic, seconds)
             Bindings.NewTopic_destroy(topic)
           end
 
@@ -151,10 +145,7 @@ module Skep
 
           def delete_topic(client, queue, name, seconds)
             topic = Bindings.DeleteTopic_new(name)
-            array = array_of(topic)
-            with_timeout(client, seconds) do |options|
-              Bindings.DeleteTopics(client.handle, array, 1, options, queue.pointer)
-            end
+            send_one(:DeleteTopics, client, queue, topic, seconds)
             Bindings.DeleteTopic_destroy(topic)
           end
 
@@ -165,10 +156,7 @@ module Skep
             request = TopicPartitionList.make(places) do |list|
               Bindings.DeleteRecords_new(list.pointer)
             end
-            array = array_of(request)
-            with_timeout(client, seconds) do |options|
-              Bindings.DeleteRecords(client.handle, array, 1, options, queue.pointer)
-            end
+            send_one(:DeleteRecords, client, queue, request, seconds)
             Bindings.DeleteRecords_destroy(request)
           end
 
@@ -205,14 +193,17 @@ module Skep
 
           def list_group_offsets(client, queue, group, partitions, seconds)
             request = Bindings.ListConsumerGroupOffsets_new(group, partitions)
-            array = array_of(request)
-            with_timeout(client, seconds) do |options|
-              Bindings.ListConsumerGroupOffsets(client.handle, array, 1, options, queue.pointer)
-            end
+            send_one(:ListConsumerGroupOffsets, client, queue, request, seconds)
             Bindings.ListConsumerGroupOffsets_destroy(request)
           end
 
-          def array_of(pointer) = FFI::MemoryPointer.new(:pointer).write_pointer(pointer)
+          # Calls a function that takes an array, here of one element.
+          def send_one(function, client, queue, pointer, seconds)
+            array = FFI::MemoryPointer.new(:pointer).write_pointer(pointer)
+            with_timeout(client, seconds) do |options|
+              Bindings.public_send(function, client.handle, array, 1, options, queue.pointer)
+            end
+          end
 
           def with_timeout(client, seconds)
             options = Bindings.AdminOptions_new(client.handle, ANY)

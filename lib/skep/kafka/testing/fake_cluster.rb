@@ -88,10 +88,6 @@ module Skep
       class FakeProducer
         include Producer::ProduceMethods
 
-        Place = Struct.new(:topic, :partition, :offset) do
-          def to_s = "#{topic}/#{partition}/#{offset}"
-        end
-
         # Replaces DeliveryHandle: the message is delivered.
         Delivery = Struct.new(:report) do
           def wait(timeout: nil) # rubocop:disable Lint/UnusedMethodArgument -- as the real one
@@ -104,7 +100,7 @@ module Skep
           def error = nil
           def topic = report.topic
         end
-        private_constant :Place, :Delivery
+        private_constant :Delivery
 
         def initialize(produced, transactional: false, serializer: nil)
           @serializer = Producer::ProduceMethods.serializer(serializer)
@@ -120,7 +116,7 @@ module Skep
           message = ProducedMessage.new(topic.to_s, payload, key, headers, partition, timestamp)
           (@begun || @produced) << message
           at = [topic.to_s, partition || 0]
-          Delivery.new(Place.new(*at, @offsets[at] += 1))
+          Delivery.new(DeliveryReport.new(*at, @offsets[at] += 1))
         end
 
         def flush(_seconds) = 0
