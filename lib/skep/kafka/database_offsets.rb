@@ -17,6 +17,7 @@
 # | consumer_group, topic, partition | the primary key |
 # | next_offset | of the first message that isn't done |
 # | leader_epoch | of the message before it; null if unknown |
+# | cluster_id, topic_id | to which topic the offset belongs; null if unknown |
 # | updated_at | |
 #
 # A row is locked while its batch is processed. So a node that doesn't know yet that it has lost its
@@ -27,11 +28,12 @@ module Skep
       # The table's name.
       TABLE = "skep_offsets"
       KEY = %w[consumer_group topic partition].freeze
+      ORIGIN = %w[cluster_id topic_id].freeze
       # A lock that another process holds is tried again after a backoff: the node doesn't hang.
       LOCK = "FOR UPDATE NOWAIT"
       NOW = "CURRENT_TIMESTAMP"
       END_SECONDS = 5.0
-      private_constant :KEY, :LOCK, :NOW, :END_SECONDS
+      private_constant :KEY, :ORIGIN, :LOCK, :NOW, :END_SECONDS
 
       class << self
         # Creates the table. Call it in a migration, or with a connection of Active Record.
@@ -42,6 +44,8 @@ module Skep
             table.integer :partition, null: false
             table.bigint :next_offset, null: false
             table.integer :leader_epoch
+            table.string :cluster_id, limit: 255
+            table.string :topic_id, limit: 255
             table.datetime :updated_at, null: false
           end
         end
@@ -192,12 +196,14 @@ module Skep
       # Returns the partition's next offset, and locks its row until the transaction's end.
       def lock(partition, first_offset)
         row = rows(partition).lock(LOCK)
-        position = row.pick(:next_offset)
+        columns = ["next_offset", *(ORIGIN if names_topic?)]
+        position, *origin = *row.pick(*columns)
         unless position
           insert(partition, first_offset)
-          position = row.pick(:next_offset)
+          position, *origin = *row.pick(*columns)
         end
-        return position unless recreated?(partition, position, first_offset)
+        return position unless of_former_topic?(partition, origin) ||
+                               beyond_end?(partition, position, first_offset)
 
         @report.event(:kafka_database_offset_reset, level: :error, topic: partition.topic,
                                                     partition: partition.number,
@@ -207,7 +213,8 @@ module Skep
       end
 
       def insert(partition, offset)
-        row = { **key(partition), next_offset: offset, updated_at: Arel.sql(NOW) }
+        row = { **key(partition), **origin(partition), next_offset: offset,
+                                  updated_at: Arel.sql(NOW) }
         record.insert(row, returning: false) # nothing if another process was faster
       end
 
@@ -217,9 +224,31 @@ module Skep
         { consumer_group: @group, topic: partition.topic, partition: partition.number }
       end
 
-      # A next offset beyond the partition's end is that of another topic of this name, which was
-      # deleted. librdkafka's end is as of its last fetch: it is asked for again before that counts.
-      def recreated?(partition, position, first_offset)
+      # A table that was created before these columns were added doesn't have them.
+      def names_topic? = (ORIGIN - record.column_names).empty?
+
+      def origin(partition)
+        return {} unless partition.origin && names_topic?
+
+        { cluster_id: partition.origin.cluster, topic_id: partition.origin.topic_id }
+      end
+
+      # The offset of a topic that had this name before. The topic's id is asked for again first: a
+      # broker may learn of a new topic later than others.
+      def of_former_topic?(partition, row)
+        now = partition.origin
+        former = Processing::OffsetOrigin.new(*row)
+        return false unless now && former.all?(String) && former.superseded_by?(now)
+
+        ids = Consumer::TopicRecreation.ids_of(@consumer, [partition.topic], END_SECONDS)
+        return true if ids.to_h[partition.topic] == now.topic_id
+
+        raise OffsetsFailed.new(cause: "the topic's id isn't known for certain")
+      end
+
+      # Without ids: a next offset beyond the partition's end is that of another topic of this name,
+      # which was deleted. librdkafka's end is as of its last fetch: it is asked for again first.
+      def beyond_end?(partition, position, first_offset)
         return false if position <= first_offset
 
         key = partition.key
@@ -234,7 +263,7 @@ module Skep
 
       def advance_row(partition, offset)
         rows(partition).update_all(next_offset: offset, leader_epoch: partition.epoch(offset),
-                                   updated_at: Arel.sql(NOW))
+                                   **origin(partition), updated_at: Arel.sql(NOW))
       end
 
       # The next attempt begins with a connection that is checked.

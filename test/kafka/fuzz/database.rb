@@ -30,7 +30,7 @@ module HandlerFuzz
       end
 
       def lock(_how) = tap { @table.lock(@key) }
-      def pick(_column) = @table.row(@key)
+      def pick(*) = @table.row(@key)
       def update_all(row) = @table.update(@key, row.fetch(:next_offset))
       def delete_all = nil
     end
@@ -63,6 +63,7 @@ module HandlerFuzz
     def insert(row, **) = update(row.values_at(:consumer_group, :topic, :partition),
                                  row.fetch(:next_offset))
 
+    def column_names = []
     def release_connection = nil
     def write(payload) = @open.fetch(Fiber.current).payloads << payload
 

@@ -9,8 +9,9 @@
 #   topic_recreation.io                  # readable when there is an answer
 #   topic_recreation.seconds_left; topic_recreation.due?   # for the next query
 #   topic_recreation.recreated           # => ["orders"]
-#   topic_recreation.ids_of(["orders"], 1.0)   # => { "orders" => "4WO1gjDwTeG0mHqVdd1Hgw" }, asked
-#                                              # now; nil without an answer
+#   TopicRecreation.ids_of(consumer, ["orders"], 1.0)   # asked now: nil without an answer
+#                                        # => { "orders" => "4WO1gjDwTeG0mHqVdd1Hgw" }
+#   topic_recreation.ids_of(["orders"], 1.0)   # the same
 #   topic_recreation.record(ids)         # the topics with these ids are read from here on
 #   topic_recreation.origin("orders")    # => the OffsetOrigin of what is read of it; nil: not known
 #   topic_recreation.close
@@ -26,6 +27,17 @@ module Skep
         ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
         INTERVAL = 5.0 # seconds
         private_constant :ZERO, :INTERVAL
+
+        # Waits so many seconds for the answer. A broker without topic ids answers with the zero id.
+        def self.ids_of(consumer, topics, seconds)
+          answers = consumer.queue
+          Librdkafka::AdminRequests.describe_topics(
+            consumer, answers, topics, Librdkafka::AdminRequests::NO_TIMEOUT
+          )
+          answers.wait(seconds) { |event| Librdkafka::AdminRequests.topic_ids_in(event) }
+        ensure
+          answers&.close
+        end
 
         def initialize(consumer)
           @consumer = consumer
@@ -58,17 +70,7 @@ module Skep
           confirmed
         end
 
-        # Asks now, and waits so many seconds for the answer. A broker without topic ids answers
-        # with the zero id.
-        def ids_of(topics, seconds)
-          answers = @consumer.queue
-          Librdkafka::AdminRequests.describe_topics(
-            @consumer, answers, topics, Librdkafka::AdminRequests::NO_TIMEOUT
-          )
-          answers.wait(seconds) { |event| Librdkafka::AdminRequests.topic_ids_in(event) }
-        ensure
-          answers&.close
-        end
+        def ids_of(topics, seconds) = TopicRecreation.ids_of(@consumer, topics, seconds)
 
         # What is known already doesn't change.
         def record(ids) = @ids = ids.reject { |_, id| id == ZERO }.merge(@ids)

@@ -32,6 +32,7 @@ module Skep
         attr_reader :options # of its topic
         attr_reader :reader, :topic, :number
         attr_reader :key # topic and number
+        attr_reader :origin # the OffsetOrigin of its offsets; nil: not known
         attr_reader :errors # of the last read
         attr_reader :in_flight # the number of work items that workers hold
         attr_reader :state # :idle, :ready, :backoff or :reading
@@ -44,8 +45,7 @@ module Skep
         attr_accessor :left_offset # from which it went back to that one; nil: it didn't
         attr_reader :last_success # when the last try that succeeded began
 
-        # seeking: called with topic, number and place, seeks there and returns the offset. origin:
-        # the OffsetOrigin of its offsets, if it is known.
+        # seeking: called with topic, number and place, seeks there and returns the offset.
         def initialize(reader, id:, wakeup_pipe:, options:, seeking:, origin: nil)
           @reader, @id, @wakeup_pipe, @seeking = reader, id, wakeup_pipe, seeking
           @origin = origin
