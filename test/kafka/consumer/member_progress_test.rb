@@ -122,6 +122,18 @@ module Skep
         assert_unused
       end
 
+      test "reports once how many partitions begin at the committed offset for the same reason" do
+        keys = Array.new(3) { |number| ["orders", number] }
+        rows = keys.to_h { |key| [key, Processing::FormerProgress::Row.new(position: 42, done: "")] }
+        @consumer.define_singleton_method(:ends) { |*| nil }
+        @topics.id = nil
+        committed = keys.to_h { |key| [key, [40, nil, nil]] }
+        assert_empty member.send(:usable, rows, committed)
+        events = @node.events_named(:kafka_progress_unused)
+        assert_equal [3], events.map { |facts| facts[:partitions] }
+        assert_match(/begins and ends/, events.first[:reason])
+      end
+
       test "begins at the committed offset if the group refuses to commit" do
         kill_at(42)
         @consumer.code = NOT_MEMBER

@@ -93,7 +93,10 @@ module Skep
 
         private
 
-        def unused(reason) = @report.event(:kafka_progress_unused, level: :debug, reason:)
+        # partitions: how many; nil: all.
+        def unused(reason, **partitions)
+          @report.event(:kafka_progress_unused, level: :debug, reason:, **partitions)
+        end
 
         # With the cluster's, or nil if it isn't known.
         def topic_id(topic)
@@ -119,12 +122,13 @@ module Skep
           return {} if rows.empty?
 
           lows, highs = @consumer.beginnings(rows.keys, SECONDS), @consumer.ends(rows.keys, SECONDS)
-          rows.reject do |key, row|
-            reason = row.refusal(committed: committed[key]&.first, topic_id: topic_id(key.first),
-                                 low: lows&.[](key), high: highs&.[](key))
-            unused(reason) if reason
-            reason
+          refusals = rows.to_h do |key, row|
+            [key, row.refusal(committed: committed[key]&.first, topic_id: topic_id(key.first),
+                              low: lows&.[](key), high: highs&.[](key))]
           end
+          # One event for all of a reason: there may be thousands of partitions.
+          refusals.values.compact.tally.each { |reason, partitions| unused(reason, partitions:) }
+          rows.select { |key, _| refusals[key].nil? }
         end
 
         # Returns what to commit. The committed metadata has the failures of messages.
