@@ -89,6 +89,17 @@ class SlotPagesTest < Skep::TestCase
     slot.leave(new, nil, 3.0, within: 60)
   end
 
+  test "a slot that is removed while it waits for a process keeps no descriptor" do
+    before = Dir.children("/proc/self/fd").size
+    slot = Skep::Swarm::Nodes::Slot.new(0, 0, progress_cells: 2)
+    slot.launch(process = Skep::Swarm::Nodes::NodeProcess.new(0, slot, nil, 1.0))
+    Pages.open(slot.hand_over(process)).tap { |pages| write(pages.own, 41) }.close
+    slot.leave(process, nil, 2.0, within: 60)
+    assert_equal before + 1, Dir.children("/proc/self/fd").size
+    slot.retire
+    assert_equal before, Dir.children("/proc/self/fd").size
+  end
+
   test "keeps no descriptor after its close" do
     before = Dir.children("/proc/self/fd").size
     slot_pages = Skep::Swarm::Nodes::SlotPages.new(2)

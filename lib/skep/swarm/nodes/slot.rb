@@ -71,6 +71,7 @@ module Skep
         def retire
           finish
           @retired = true
+          @progress.close if nodes.empty? # otherwise once its process has ended
         end
 
         def retired? = @retired ? true : false
