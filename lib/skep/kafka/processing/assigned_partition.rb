@@ -370,7 +370,7 @@ module Skep
 
         def put
           @progress&.opened(@unpacked.messages)
-          @order.put(*@unpacked)
+          @order.put(@unpacked.messages, @unpacked.keys, @unpacked.bytes)
           @unpacked = nil
         end
 

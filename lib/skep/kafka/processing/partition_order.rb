@@ -22,7 +22,7 @@ module Skep
         def any? = !@in_flight && !@message_set.nil? # true if take returns messages
         def blocked? = false # true if unfinished messages prevent reading others
         def clear? = !@in_flight && @message_set.nil? # true if nothing is unfinished
-        def put(message_set, *) = @message_set = message_set
+        def put(message_set, _keys, _bytes) = @message_set = message_set
 
         def take
           return unless any?
