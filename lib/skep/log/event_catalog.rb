@@ -36,7 +36,7 @@ module Skep
         kafka_backpressure kafka_paused kafka_seek kafka_seek_waiting kafka_stalled
         kafka_database_offset_behind kafka_database_offset_reset
         handler_failed handler_exited dead_lettered not_dead_lettered clock_behind
-        message_isolated message_quarantined
+        message_isolated message_quarantined kafka_process_unfit
       ].freeze
     end
   end

@@ -32,6 +32,7 @@ module Skep
         @boot_deadline = boot_timeout && (OS.now + boot_timeout)
         @complain_every = beat_every * Health::LivenessPolicy::BEATS * Health::UnhealthyReports::SPACING
         @threads = layout.threads
+        @handler_records = -> { IPC::Scoreboard::HandlerRecords.new(page, layout, @page_index) }
         @heartbeat_of = lambda do |thread|
           IPC::Scoreboard::Heartbeat.new(page, layout.of(@page_index, thread:))
         end
@@ -266,6 +267,14 @@ module Skep
         take_pages(pages)
         @placed = true
       end
+
+      # Another process is to take this one's place. why: "unfit" or "another_process". facts: for
+      # the event.
+      def __replace_process(why, **facts)
+        @report.call("replace", { "why" => why, "facts" => IPC::PlainData.of(facts) })
+      end
+
+      def __handler_records = @handler_records.call
 
       # Returns the address for C code that does the same as `current_item` (IPC::Scoreboard::Heartbeat#spot).
       def __spot = @own.spot

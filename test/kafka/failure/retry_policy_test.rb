@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "skep/kafka"
+require "kafka/failure/failure_cause_test"
 
 module Skep
   module Kafka
@@ -103,6 +104,34 @@ module Skep
         assert_equal :dead_letter, decide(size: 1, count: 3, retry_for: nil).first
       end
 
+      test "waits for another process before it dead-letters what nothing shows to be bad" do
+        old = { size: 1, count: 9, since: NOW - 300 }
+        assert_equal :replace_process, decide(**old, evidence: { fresh: false }).first
+        assert_equal :dead_letter, decide(**old, evidence: { fresh: true }).first
+        near = { fresh: true, messages: [3, 1] }
+        assert_equal :retry, decide(**old, evidence: near).first
+      end
+
+      test "dead-letters nothing while a dependency is unavailable, unless retry_for is nil" do
+        away = { failing: 2, stuck_for: 1.0, behind: true, fresh: true }
+        old = { size: 1, count: 99, since: NOW - 9_999, evidence: away }
+        assert_equal :retry, decide(**old).first
+        assert_equal :dependency, decision(**old).why
+        assert_equal :dead_letter, decide(**old, retry_for: nil).first
+        assert_equal :dead_letter, decide(**old, error: Final.new).first
+      end
+
+      test "asks for another process once, whatever the source says of the error" do
+        ill = { failing: 2, stuck_for: 3.0, elsewhere: [100, 0] }
+        [{}, { max_attempts: nil }, { on_error: { StandardError => :pause } }].each do |options|
+          found = decision(size: 1, **options, evidence: ill)
+          assert_equal [:replace_process, :process, 0.1],
+                       [found.action, found.why, found.seconds]
+        end
+        found = decision(size: 1, count: 99, evidence: { **ill, asked: true })
+        assert_equal %i[retry process], [found.action, found.why]
+      end
+
       test "retries a message of the dead letter topic instead of writing it there again" do
         found = decision(size: 1, count: 3, own: 2, topic: "dead")
         assert_equal %i[retry dead_letter_topic], [found.action, found.why]
@@ -147,10 +176,13 @@ module Skep
 
       def try_again(**others) = Failure::RetryPolicy.try_again(*context(**others), spread: 1)
 
-      def context(count: 1, own: 0, since: NOW, others_wait: false, history: nil, **options)
+      # evidence: what differs from that of a message of which nothing else is known.
+      def context(count: 1, own: 0, since: NOW, others_wait: false, history: nil, evidence: {},
+                  **options)
         history ||= Failure::FailureCount.new(since:, outage_since: since, count:,
                                               own_failures: own)
-        [history, Failure::RetryPolicy::Evidence.new(others_wait:), source(**options), NOW]
+        facts = { **FailureCauseTest::NOTHING, fresh: true, **evidence }
+        [history, Failure::Evidence.new(others_wait:, **facts), source(**options), NOW]
       end
 
       def source(max_attempts: 3, **options)

@@ -52,9 +52,9 @@ module HandlerFuzz
               [patch("failure/retry_policy", "action == :retry && split?", "false && split?")],
               /never ends/),
       Bug.new("a message has no last attempt",
-              [patch("failure/retry_policy", "history.own_failures >= ", "false && "),
+              [patch("failure/failure_cause", "@history.own_failures >= [", "false && ["),
                patch("failure/retry_policy",
-                     "if now - history.since >= options.patience", "if false")]),
+                     "over = now - history.since >= options.patience", "over = false")]),
 
       # The history of a batch.
       Bug.new("a failure counts twice",

@@ -73,7 +73,8 @@ module Skep
         set_up(node, Fakes::Outputs.new(false, true))
         consumer = OrderedConsumer.new(@scheduler)
         Processing::Completion.new(node:, outputs: @outputs, poison: nil, report: @report,
-                                   consumer:, scheduler: @scheduler, metrics: @metrics).commit
+                                   consumer:, scheduler: @scheduler, metrics: @metrics,
+                                   evidence: {}).commit
         assert consumer.ordered
       ensure
         node&.close
@@ -87,7 +88,8 @@ module Skep
         set_up(node = fake_node, Fakes::Outputs.new(atomic, answer))
         completion = Processing::Completion.new(
           node:, outputs: @outputs, poison: Failure::PoisonDetector.new(node.crash_suspects),
-          report: @report, consumer: @store, scheduler: @scheduler, metrics: @metrics
+          report: @report, consumer: @store, scheduler: @scheduler, metrics: @metrics,
+          evidence: {}
         )
         item = next_item(batch)
         yield if block_given?

@@ -19,6 +19,12 @@ module Skep
         assert_equal %w[orders/3/10-11 orders/3/12-12], pieces.map(&:label)
       end
 
+      test "counts messages up to an offset, also where offsets are left out" do
+        assert_equal [0, 0, 1, 3, 3], [0, 9, 10, 12, 99].map { |offset| @slice.count_to(offset) }
+        two = @slice.part { |message| message.offset != 11 }
+        assert_equal [0, 1, 1, 2, 2], [9, 10, 11, 12, 99].map { |offset| two.count_to(offset) }
+      end
+
       test "after returns the messages after an offset, or nil" do
         assert_equal "orders/3/12-12", @slice.after(11).label
         assert_nil @slice.after(12)

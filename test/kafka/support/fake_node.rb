@@ -52,6 +52,8 @@ class FakeNode
     report("work", **facts)
   end
 
+  def __handler_records = nil
+  def __replace_process(why, **facts) = report("replace", why:, **facts)
   def time_left = (@time_left || 30.0 if stopping?)
   def producer = @producer || raise(Skep::Swarm::NoProducer)
   def __lend(producer) = @producer = producer

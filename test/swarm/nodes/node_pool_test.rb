@@ -162,6 +162,19 @@ class NodePoolTest < Skep::TestCase
     assert_equal [[successor], :node_replaced], [@pool.slots.first.nodes, @events.last]
   end
 
+  test "a node that reports itself unfit is replaced, but not its successor at once" do
+    node, = ready_nodes
+    @pool.replace_failing(node, "nonsense", {})
+    2.times { @pool.replace_failing(node, "unfit", { topics: "orders" }) }
+    successor = @mold.forked.last
+    assert_equal [0, 1, 0], @mold.forked.map(&:id)
+    fork_and_ready(successor)
+    assert_equal [:stopping, "unfit"], [node.state, node.reason]
+    crash(node)
+    @pool.replace_failing(successor, "unfit", {})
+    assert_equal [3, 1], [@mold.forked.size, @events.count(:kafka_process_unfit)]
+  end
+
   test "a node that ends its work while its successor boots is followed by nobody" do
     node, other = ready_nodes(restart: "on_failure")
     @pool.replace(node, "memory_limit")

@@ -53,13 +53,26 @@ module Skep
               database_offsets = DatabaseOffsets.new(options.group, consumer, report)
             end
             exclusive_lock = Threads::SharedExclusiveLock.new
+            evidence = evidence(options, node)
             numbers = threads == 1 ? [0] : (1..threads) # 0 is the node's own thread
             workers = numbers.map do |thread|
               Processing::Worker.new(handler, thread:, options:, node:, report:, consumer:, lease:,
                                               scheduler:, metrics:, outputs:, dead_letter_queue:,
-                                              exclusive_lock:, database_offsets:)
+                                              exclusive_lock:, evidence:, database_offsets:)
             end
             Pipeline.new(scheduler:, metrics:, workers:)
+          end
+
+          private
+
+          # TopicEvidence by the options of each topic. The last record is of all further topics.
+          def evidence(options, node)
+            records = node.__handler_records
+            last = Swarm::IPC::Scoreboard::Layout::RECORDS - 1
+            options.all.each_with_index.to_h do |one, index|
+              kind = Zlib.crc32([options.group, *options.topics, [index, last].min].join("/")) + 1
+              [one, Failure::TopicEvidence.new(records, kind, replaceable: !records.nil?)]
+            end.compare_by_identity
           end
         end
 

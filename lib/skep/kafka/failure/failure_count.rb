@@ -33,11 +33,13 @@ module Skep
         attr_reader :outage_since # monotonic seconds
 
         # since: when the batch failed first of which this one is a part. count, own_failures,
-        # offset: what another process has counted. same_partition: a success of the partition
-        # itself has shown that there is no outage.
+        # offset: what another process has counted; restored: it has. same_partition: a success of
+        # the partition itself has shown that there is no outage. first: when the first failure was
+        # that counts.
         def initialize(since: nil, outage_since: nil, count: 0, own_failures: 0, offset: nil,
-                       same_partition: own_failures.positive?)
+                       same_partition: own_failures.positive?, restored: false, first: since)
           @same_partition = same_partition
+          @restored, @first = restored, first
           @count = @number = count
           @own_failures = own_failures
           @since = since
@@ -49,8 +51,11 @@ module Skep
         # has returned there.
         def self.restore(offset, plain, now)
           count, own_failures, seconds = plain.map { |number| Integer(number) }
-          new(since: now - seconds, count:, own_failures:, offset:)
+          new(since: now - seconds, count:, own_failures:, offset:, restored: true)
         end
+
+        # Returns true if another process has tried it.
+        def restored? = @restored
 
         # Returns what counts for a batch of one message: its failures, its own ones, and since how
         # many seconds.
@@ -60,25 +65,38 @@ module Skep
         def of_message
           FailureCount.new(since:, outage_since:, count: number, offset:,
                            own_failures: [own_failures, number].min,
-                           same_partition: @same_partition)
+                           same_partition: @same_partition, restored: @restored, first: @first)
         end
 
         # A try begins. success: when the last successful try of the partition began; nil: none was.
         # elsewhere: the same of all partitions of this process, unless that counts no more.
         def begin_try(success, elsewhere = nil)
-          @same_partition ||= since && success ? success > since : false
+          @same_partition ||= @first && success ? success > @first : false
           last = [success, elsewhere].compact.max
-          @others = @same_partition || (since && last ? last > since : false)
+          @others = @same_partition || (@first && last ? last > @first : false)
           @outage_since = nil if outage_since && last && last > outage_since
         end
 
         def add(offset, now)
           @since ||= now
+          @first ||= now
           @outage_since ||= now
           @count += 1
           @own_failures += 1 if @others
           @number = offset == @offset ? @number + 1 : 1
           @offset = offset
+        end
+
+        # It was an outage: the next failure is the first one that counts.
+        def begin_anew
+          @first, @same_partition = nil, false
+          @own_failures = 0
+        end
+
+        # The process was ill: the message has no failures.
+        def clear
+          begin_anew
+          @count = @number = 0
         end
 
         def inspect

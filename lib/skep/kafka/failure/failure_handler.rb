@@ -31,8 +31,10 @@ module Skep
         private_constant :HELD, :FINISH, :KEPT, :RETRIED, :MARKED, :SOME_MARKED, :ONE_BY_ONE,
                          :ENDLESS, :PAUSED, :POISON_HINTS
 
+        # evidence: TopicEvidence by the options of a topic.
         def initialize(node:, completion:, outputs:, poison:, options:, report:, scheduler:,
-                       metrics:, dead_letter_queue:)
+                       metrics:, dead_letter_queue:, evidence:)
+          @evidence = evidence.fetch(options)
           @node, @completion, @outputs, @poison = node, completion, outputs, poison
           @options, @report, @dead_letter_queue = options, report, dead_letter_queue
           @scheduler, @metrics = scheduler, metrics
@@ -80,22 +82,36 @@ module Skep
         private
 
         def count_failure(item, offset)
-          item.failed(offset)
+          now = OS.now
+          known = !offset.nil? || item.slice.size == 1
+          @evidence.failed(id(item, offset), item.unit(offset), now, known:)
+          item.failed(offset, now)
           @scheduler.failed(item.partition)
           item.failures # before split_failed_key, which may begin a new FailureCount
+        end
+
+        # offset: of the message that failed, if it is known.
+        def id(item, offset)
+          TopicEvidence.id(*item.partition.key, offset || item.slice.first_offset)
         end
 
         # Decides, has the work item settled, then does and reports the rest. history: a
         # FailureCount. tried: the slice before what is marked was dropped. Returns the decision.
         def settle(item, attempt, history, tried)
-          decision = RetryPolicy.decide(attempt, history, evidence(item), @options, OS.now,
+          id = id(item, attempt.offset) if item.slice
+          evidence = evidence(item, history, id)
+          decision = RetryPolicy.decide(attempt, history, evidence, @options, OS.now,
                                         spread: RetryBackoff.spread)
+          judge(id, history, evidence, decision) if id && history
           slice = item.settle(attempt, decision)
           report_kept(slice) if decision.why == :dead_letter_topic
           @options.waited(item.partition) if decision.why == :retry_for
           case decision.action
           when :continue then report_marked(tried, attempt, decision.seconds)
           when :retry then report_retry(item, slice, attempt.error, history, decision.seconds)
+          when :replace_process
+            report_retry(item, slice, attempt.error, history, decision.seconds)
+            replace_process(history, attempt.error, decision.why)
           when :one_by_one then report_attempt(slice, attempt, history, 0, ONE_BY_ONE)
           when :hold then report_attempt(slice, attempt, history, nil, PAUSED)
           when :dead_letter then dead_letter(item, attempt)
@@ -104,8 +120,32 @@ module Skep
           decision
         end
 
-        def evidence(item)
-          RetryPolicy::Evidence.new(others_wait: @scheduler.awaiting_success?(item.partition))
+        # id: of the message that failed.
+        def evidence(item, history, id = nil)
+          others_wait = @scheduler.awaiting_success?(item.partition)
+          # A poison message, and what is behind a mark, hasn't failed here.
+          return Evidence.new(others_wait:) unless history&.since && id
+
+          @evidence.about(id, history, OS.now, others_wait:, behind: @scheduler.behind?(item))
+        end
+
+        # What fails in an outage has its first failure after it.
+        def judge(id, history, evidence, decision)
+          if decision.final? then @evidence.condemned(id)
+          elsif decision.why == :dependency && evidence.swarm.first.zero?
+            history.begin_anew
+            @evidence.forget(id)
+          end
+        end
+
+        # cause: :process, it is ill; :another_process, that one must show what the cause is.
+        def replace_process(history, error, cause)
+          return unless @evidence.ask_for_successor(OS.now)
+
+          history.clear if cause == :process
+          @node.__replace_process(cause == :process ? "unfit" : "another_process",
+                                  topics: @options.topics.join(","),
+                                  error: @report.clean(Metrics::EventReporter.describe(error)))
         end
 
         def dead_letter(item, attempt)
@@ -140,7 +180,7 @@ module Skep
         # The message stays in its partition, and is tried again.
         def stays(item, error)
           @outputs.abort_batch
-          decision = RetryPolicy.try_again(item.failures, evidence(item), @options, OS.now,
+          decision = RetryPolicy.try_again(item.failures, evidence(item, nil), @options, OS.now,
                                            spread: RetryBackoff.spread)
           item.back_off(decision.seconds, awaits_success: decision.awaits_success)
           report_retry(item, item.slice, error, item.failures, decision.seconds)

@@ -6,8 +6,8 @@
 #   RetryPolicy.decide(attempt, history, evidence, options, OS.now, spread: 1.1)   # => a Decision
 #
 # attempt: a Processing::Attempt, what the handler has done. history: a FailureCount that has this
-# failure. evidence: what other messages show. options: of the topic. spread: of the backoff, see
-# RetryBackoff#spread.
+# failure. evidence: an Evidence, what other messages show. options: of the topic. spread: of the
+# backoff, see RetryBackoff#spread.
 #
 # The first row that is so counts. "One message": it is known which one has failed, and no other is
 # tried with it; of several, it isn't known which one would fail alone, so they are tried one by one
@@ -18,15 +18,19 @@
 # | raised at a message that the handler had marked | continue: no message behind it has failed |
 # | is of a poison message (PoisonDetector) | as `on_poison` says: dead_letter, hold or skip |
 # | found payloads that can't be read, and others | isolate: the others are processed apart |
+# | was made by an ill process; or only another process can show that (FailureCause) | replace_process |
 # | raised what only the cluster or the process causes | retry |
 # | raised what `on_error` names | retry; of one message dead_letter or hold, else one_by_one |
 # | is of a source without `max_attempts` | retry |
 # | raised NonRetryable | dead_letter of one message, else one_by_one |
 # | was not yet the last of `max_attempts` | retry |
 # | was of several messages | one_by_one |
-# | failed after other messages had succeeded, too often | dead_letter |
-# | failed for `retry_for` seconds | dead_letter |
-# | else: it may be an outage | retry |
+# | failed by itself (FailureCause) | dead_letter |
+# | is of a source without `retry_for` | dead_letter |
+# | failed because a dependency is unavailable (FailureCause) | retry |
+# | has not failed for `retry_for` seconds, or several fail: it may be an outage | retry |
+# | has not been tried by another process | replace_process |
+# | else | dead_letter |
 #
 # Whatever the row, a batch that has failed `max_attempts` or FAILURES times is tried one by one
 # instead of `retry`, because each retry repeats the messages before the one that fails. Suppose an
@@ -44,28 +48,28 @@ module Skep
 
         # action: see above. seconds: the backoff; with awaits_success a success of the partition
         # ends it early. why: :retry_for, that time is over; :dead_letter_topic, the message comes
-        # from there.
+        # from there; of a retry, the cause.
         Decision = Struct.new(:action, :seconds, :why, :awaits_success, keyword_init: true) do
           # Returns true if the message isn't tried again.
           def final?
             %i[dead_letter hold skip].include?(action) || (action == :continue && seconds.nil?)
           end
         end
-        # others_wait: another work item of the partition waits for a success.
-        Evidence = Struct.new(:others_wait, keyword_init: true)
 
         class << self
           def decide(attempt, history, evidence, options, now, spread:)
             backoff = Backoff.new(history, evidence, options, now, spread)
             return behind_mark(attempt, backoff) if attempt.raised_at_marked?
 
-            action, why = action(attempt, history, options, now)
+            action, why = action(attempt, history, evidence, options, now)
             if action == :dead_letter && attempt.topic == options.dead_letter_topic
               action = attempt.crashes ? :hold : :retry
               why = :dead_letter_topic
             end
             action = :one_by_one if action == :retry && split?(attempt, history, options)
-            Decision.new(action:, why:, **(action == :retry ? backoff.of_retry : {}))
+            retried = %i[retry replace_process].include?(action)
+            wait = backoff.of_retry(dependency: why == :dependency) if retried
+            Decision.new(action:, why:, **wait.to_h)
           end
 
           # Tries again what couldn't be dead-lettered or skipped.
@@ -76,9 +80,14 @@ module Skep
 
           private
 
-          def action(attempt, history, options, now)
+          def action(attempt, history, evidence, options, now)
             return poison(options) if attempt.crashes
             return :isolate if attempt.unreadable_of_several?
+
+            cause = FailureCause.of(attempt, history, evidence, options)
+            if %i[process another_process].include?(cause)
+              return evidence.asked ? :retry : :replace_process, cause
+            end
             return :retry if passing?(attempt.error)
 
             condemned = attempt.one_message? ? :dead_letter : :one_by_one
@@ -87,14 +96,23 @@ module Skep
             when :dead_letter then return condemned
             when :pause then return attempt.one_message? ? :hold : :one_by_one
             end
-            return :retry unless options.max_attempts
+            return :retry, cause unless options.max_attempts
             return condemned if attempt.error.is_a?(NonRetryable)
-            return :retry if tries(attempt, history) < options.max_attempts
+            return :retry, cause if tries(attempt, history) < options.max_attempts
             return :one_by_one if attempt.several?
-            return :dead_letter if history.own_failures >= [options.max_attempts - 1, 1].max
-            return :dead_letter, :retry_for if now - history.since >= options.patience
 
-            :retry
+            fate(cause, history, evidence, options, now)
+          end
+
+          # What becomes of a message that has failed max_attempts times, the last time alone.
+          def fate(cause, history, evidence, options, now)
+            return :dead_letter if cause == :message
+
+            over = now - history.since >= options.patience
+            return :dead_letter, :retry_for if over && options.patience.zero?
+            return :retry, cause if !over || cause || FailureCause.several?(evidence)
+
+            evidence.fresh ? [:dead_letter, :retry_for] : [:replace_process, :another_process]
           end
 
           # A message behind a marked one may have failed only if it isn't known which one has.
@@ -140,10 +158,13 @@ module Skep
           # second one. While nothing of the partition succeeds, one of its work items at a time
           # tries whether that has changed. However long the maximum of the backoff, each is tried
           # every 30 s.
-          def of_retry
+          def of_retry(dependency: false)
             own, number = history.own_failures, history.number
             lasted = now - history.outage_since
-            return { seconds: seconds([number, own + 1].min) } if own.positive?
+            if own.positive?
+              limit = { limit: RetryBackoff::OUTAGE_LIMIT } if dependency
+              return { seconds: seconds([number, own + 1].min, **limit.to_h) }
+            end
 
             if lasted < RetryBackoff::OUTAGE_LIMIT
               return { seconds: seconds(number, limit: RetryBackoff::OUTAGE_LIMIT) }

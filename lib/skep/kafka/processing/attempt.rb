@@ -111,6 +111,14 @@ module Skep
         # Returns true if it is known which message has failed, and only that one is tried again.
         def one_message? = size == 1 && !halved
 
+        # How many of its messages the handler has tried by themselves, after the mark if there is
+        # one: all that `each` has yielded, or the batch as a whole.
+        def tried(marked)
+          return 1 if @seen_all || @loops == @looped
+
+          marked ? @slice.size - @slice.count_to(marked) : @slice.size
+        end
+
         # What Batch calls.
 
         def revoked? = @ownership ? @ownership.revoked? : false

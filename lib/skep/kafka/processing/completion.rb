@@ -49,8 +49,10 @@ module Skep
         REVOKED = "Its new owner processes them"
         private_constant :Marker, :COMMIT_SECONDS, :LATE, :UNDONE, :REVOKED
 
+        # evidence: Failure::TopicEvidence by the options of a topic.
         def initialize(node:, poison:, outputs:, report:, consumer:, scheduler:, metrics:,
-                       database_offsets: nil)
+                       evidence:, database_offsets: nil)
+          @evidence = evidence
           @node, @poison, @outputs, @database_offsets = node, poison, outputs, database_offsets
           @crash_suspects = node.crash_suspects
           @report, @consumer, @scheduler, @metrics = report, consumer, scheduler, metrics
@@ -68,8 +70,10 @@ module Skep
 
         def marker(item) = @database_offsets || Marker.new(self, item)
 
-        # The handler has processed messages; it begins with the next ones now.
-        def succeeded(item)
+        # The handler has processed so many messages; it begins with the next ones now. The block
+        # returns their units (WorkItem#unit).
+        def succeeded(item, count, &units)
+          @evidence.fetch(item.partition.options).succeeded(count, @began, &units)
           @scheduler.succeeded(item.partition, @began)
           @began = OS.now
         end
@@ -123,8 +127,10 @@ module Skep
         def mark(item, offset)
           raise ForkedBatch unless @generation == OS::Generation.count
 
+          before = item.marked || (item.slice.first_offset - 1)
           store_mark(item, offset) unless item.marked && offset <= item.marked
-          succeeded(item)
+          count = [item.slice.count_to(offset) - item.slice.count_to(before), 0].max
+          succeeded(item, count) { [item.unit(offset)] }
           item.partition.revocation != :finished
         end
 

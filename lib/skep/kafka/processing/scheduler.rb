@@ -149,6 +149,9 @@ module Skep
         # Returns true if a work item of the partition waits for a success.
         def awaiting_success?(partition) = @lock.synchronize { @backoff.awaiting?(partition) }
 
+        # Returns true if messages of the partition wait behind the item's.
+        def behind?(item) = @lock.synchronize { item.more? || item.partition.more? }
+
         # The item's batch is done: stores the partition's new offset and continues with the item's
         # next batch. Returns :stored, or :partition_lost if the offset may not be committed any
         # more.

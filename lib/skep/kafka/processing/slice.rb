@@ -25,6 +25,14 @@ module Skep
         def first_offset = @message_set.first_offset
         def last_offset = @message_set.last_offset
 
+        # How many messages there are up to that offset. (By key, offsets are left out.)
+        def count_to(offset)
+          offset = offset.clamp(first_offset - 1, last_offset)
+          return offset - first_offset + 1 if last_offset - first_offset < size
+
+          messages.bsearch_index { |message| message.offset > offset } || size
+        end
+
         # The first messages, so many at most.
         def first(count) = @message_set.first(count)
 

@@ -46,6 +46,22 @@ module Skep
         def done? = @slices.empty?
         def held? = retry_at == Float::INFINITY # see `pause`
 
+        # What waits for the message at that offset: its partition, or those of its key.
+        def unit(offset = nil)
+          keys ? [*partition.key, keys[offset || slice.first_offset]] : partition.key
+        end
+
+        # A block that returns the units of the slice, also once that is done.
+        def units
+          slice, keys, key = self.slice, self.keys, partition.key
+          return -> { [key] } unless keys
+
+          -> { slice.messages.map { |message| [*key, keys[message.offset]] }.uniq }
+        end
+
+        # Do messages wait behind the slice's first one?
+        def more? = slice.size > 1 || @slices.size > 1
+
         # The offsets of all its messages.
         def offsets = @slices.flat_map { |slice| slice.messages.map(&:offset) }
 
@@ -112,7 +128,7 @@ module Skep
           apart = split_failed_key(attempt.offset) unless keep
           failed = slice
           case decision.action
-          when :continue, :retry
+          when :continue, :retry, :replace_process
             beside = apart if attempt.offset.nil? || attempt.failed_first?
             back_off(decision.seconds, awaits_success: decision.awaits_success, beside:)
           when :one_by_one then split(known: !attempt.offset.nil?)

@@ -133,6 +133,9 @@ module Skep
         def quiet? = @quiet || stopping?
         def time_left = nil
 
+        def __handler_records = nil
+        def __replace_process(...) = nil
+
         def __report_work(facts, list:)
           Swarm::IPC::WorkFacts.cut(facts, list)
           @work = facts

@@ -50,9 +50,15 @@ module Skep
 
         def prepare(slot, mold)
           @node_table.add do |page_index|
-            @layout.all(page_index).each { |cell| @page.clear(cell) }
+            clear(page_index)
             NodeProcess.new(page_index, slot, mold, OS.now)
           end
+        end
+
+        def clear(page_index)
+          [*@layout.all(page_index), *@layout.records(page_index)].each { |cell| @page.clear(cell) }
+          used = [@page.get(@layout.shared, IPC::Scoreboard::Layout::USED), page_index + 1].max
+          @page.set(@layout.shared, IPC::Scoreboard::Layout::USED, used)
         end
       end
     end

@@ -56,6 +56,7 @@ module Skep
         def handle_report(node, frame)
           case frame.type
           when "event" then event(node, frame)
+          when "replace" then @pool.replace_failing(node, frame["why"], facts(frame))
           when "failed" then failed(node, frame)
           when "assigned" then assigned(node, frame)
           when "work" then node.report(frame["facts"], frame.bytes)

@@ -29,7 +29,8 @@ module Skep
         REFILL_DELAY = 0.05
         # Seconds before stop_timeout at which a node that hasn't ended is asked for its backtraces.
         BACKTRACE_SECONDS = 1.0
-        private_constant :REFILL_DELAY, :BACKTRACE_SECONDS
+        UNFIT_SECONDS = 20.0 # between two replacements of a slot's process that fails
+        private_constant :UNFIT_SECONDS, :REFILL_DELAY, :BACKTRACE_SECONDS
 
         attr_reader :slots # those with work
         attr_reader :spare_slots
@@ -110,6 +111,19 @@ module Skep
           node.replace_for = reason
           node.refork = refork
           reconcile(node.slot)
+        end
+
+        # A node fails with all that it tries. why: "unfit", if other nodes succeed with the same;
+        # "another_process", if that isn't known. A slot whose last process was unfit a moment ago
+        # waits: its next process may suffer from the same.
+        def replace_failing(node, why, facts)
+          slot, now = node.slot, OS.now
+          return unless %w[unfit another_process].include?(why) && node.ready?
+          return if slot.last_unfit && now - slot.last_unfit[:at] < UNFIT_SECONDS
+
+          slot.last_unfit = { at: now, pid: node.pid, why:, **facts }
+          @events.publish(:kafka_process_unfit, node, level: :error, **facts) if why == "unfit"
+          replace(node, why) unless node.replace_for
         end
 
         # Ends a successor from a mold that was rolled back.

@@ -37,6 +37,7 @@ module Skep
         attr_accessor :refusal_code # the exit code of a first boot that it ends
         attr_accessor :failure # what its last process, or its successor, failed with
         attr_accessor :last_hang # what was found out about its last hung node
+        attr_accessor :last_unfit # what was reported of its last unfit process, and when
         attr_writer :looping
 
         # progress_cells: see SlotPages.

@@ -1,0 +1,261 @@
+# frozen_string_literal: true
+
+# What the handler of one topic shows, in this process and in others of the swarm: which messages
+# succeed, and which fail. FailureCause judges by it. Thread-safe.
+#
+#   evidence = TopicEvidence.new(records, kind, replaceable: true)
+#   evidence.succeeded(20, began) { units }     # so many messages are done; when that try began
+#   evidence.failed(id, unit, OS.now)           # a message has failed; TopicEvidence.id(…) names it
+#   evidence.failed(id, unit, OS.now, known: false)   # one of several; id is of the first of them
+#   evidence.about(id, history, OS.now)         # => Evidence for a decision on that message
+#   evidence.condemned(id)                      # it isn't tried any more
+#   evidence.forget(id)                         # its next failure is its first one again
+#
+# A unit is what one bad message holds up: a partition, or a key. If a unit fails first while all
+# others go on, the fault is in that unit. If others that are tried then fail as well, before any
+# message of them has succeeded, they share a cause: the dependency. How long ago others succeeded
+# says less, because at full speed, with one bad message in 200, each partition of a process waits
+# at one within a second.
+module Skep
+  module Kafka
+    module Failure
+      # Facts about a message that has failed, and about the process and the swarm in which it has.
+      #
+      # others_wait: another work item of its partition waits for a success. units: [others that
+      # have succeeded since it failed first, others that failed when they were tried first since
+      # then, or of whose failure its own unit has seen no end]. messages, swarm: [messages that
+      # have succeeded since then, others that have failed first], in this process and in the whole
+      # swarm. failing: how many messages fail in this process and in no other, since the last
+      # success there, and stuck_for: for how many seconds. elsewhere: since then, how many messages
+      # have succeeded and how many have failed in other processes. failing_elsewhere: how many
+      # other messages have failed there since anything succeeded in the swarm. alone: no other
+      # process has tried anything lately. fresh: another process has tried it, too, or there
+      # can't be one. asked: another process is on its way. behind: messages of its partition wait
+      # behind it.
+      Evidence = Struct.new(:others_wait, :units, :messages, :swarm, :failing, :stuck_for,
+                            :elsewhere, :failing_elsewhere, :alone, :fresh, :asked, :behind,
+                            keyword_init: true)
+
+      class TopicEvidence
+        FIRSTS = 1_000 # messages that fail, and units that have succeeded, at most
+        FORGET = 60.0 # seconds since its last failure
+        READ_EVERY = 0.05 # seconds
+        ACTIVE = 5.0 # seconds since its last failure in which a process counts as failing
+        ASK_AGAIN = 5.0 # seconds
+        NO_SUCCESSOR = 60.0 # seconds after which no other process is expected any more
+        # When a message failed first, and what had been counted then. unit_at: when the last try of
+        # its unit began that succeeded, if that is known. closed: the unit has succeeded since. over: it was an
+        # outage.
+        First = Struct.new(:unit, :at, :last_at, :unit_at, :successes, :failed,
+                           :successes_elsewhere, :failed_elsewhere, :closed, :over)
+        private_constant :FIRSTS, :FORGET, :READ_EVERY, :ACTIVE, :ASK_AGAIN, :NO_SUCCESSOR, :First
+
+        # A number that names a message, the same in all processes.
+        def self.id(topic, partition, offset)
+          ((Zlib.crc32("#{topic}/#{partition}") & 0xffff) << 48) | (offset & ((1 << 48) - 1))
+        end
+
+        # records: IPC::Scoreboard::HandlerRecords; nil: there are no other processes. kind: of the
+        # topic's record. replaceable: a supervisor can replace this process.
+        def initialize(records, kind, replaceable:, read_every: READ_EVERY)
+          @read_every = read_every
+          @records, @kind, @replaceable = records, kind, replaceable
+          @own = records&.own(kind)
+          @lock = Mutex.new
+          @successes = @failed = @open = 0
+          @firsts = {} # by id
+          @units = {} # while some fail: when the last try of a unit began that succeeded
+          @failing = {} # ids of messages that have failed since the last success
+          @others = []
+          @read_at = -Float::INFINITY
+        end
+
+        # The block returns the units.
+        def succeeded(count, began)
+          @lock.synchronize do
+            @successes += count
+            @success = [@success, began].compact.max
+            @failing.clear
+            @own&.succeeded(count, began)
+            yield.each { |unit| unit_succeeded(unit, began) } if @open.positive?
+          end
+        end
+
+        def failed(id, unit, now, known: true)
+          @lock.synchronize do
+            expire(now)
+            fails(id, now)
+            @own&.failed(now)
+            first = @firsts[id]
+            next first.last_at = now if first && !first.over
+
+            @failed += 1 if known && !first
+            begin_with(first || add(id, unit), now) if known
+            next if first
+
+            @own&.fails_first(id, failing: @failing.size, since: @failing_since, known:)
+          end
+        end
+
+        def condemned(id)
+          @lock.synchronize { @firsts.delete(id)&.then { |first| close(first) } }
+        end
+
+        def forget(id) = @lock.synchronize { @firsts[id]&.over = true }
+
+        # history: the FailureCount of the message. others_wait, behind: see Evidence.
+        def about(id, history, now, others_wait: false, behind: false)
+          @lock.synchronize do
+            first = @firsts[id]
+            units, messages, swarm = *(first ? compare(first, now) : [[0, 0]] * 3)
+            last = [@success, last_elsewhere].compact.max.to_f
+            Evidence.new(
+              others_wait:, behind:, units:, messages:, swarm:, failing: failing_only_here.size,
+              stuck_for: @failing.any? ? now - @failing_since : 0.0, elsewhere: since_failing,
+              failing_elsewhere: failing_elsewhere(id, last, now), alone: alone?(now),
+              fresh: fresh?(id, history, now), asked: asked?(now)
+            )
+          end
+        end
+
+        # Another process is to take this one's place. Returns false if that was asked for already.
+        def ask_for_successor(now)
+          @lock.synchronize do
+            next false if asked?(now)
+
+            @asked_first ||= now
+            @asked_at = now
+            true
+          end
+        end
+
+        def inspect = "#<Skep::Kafka::Failure::TopicEvidence failing=#{@failing.size}>"
+
+        private
+
+        def unit_succeeded(unit, began)
+          @units.delete(unit)
+          @units[unit] = began
+          @units.shift if @units.size > FIRSTS
+          @firsts.each_value { |first| close(first) if first.unit == unit }
+          return if @open.positive?
+
+          @firsts.clear
+          @units.clear
+        end
+
+        def close(first)
+          @open -= 1 unless first.closed
+          first.closed = true
+        end
+
+        # (A partition with such a message may have been revoked.)
+        def expire(now)
+          @firsts.delete_if do |_, first|
+            old = first.last_at < now - FORGET
+            close(first) if old
+            old
+          end
+        end
+
+        def add(id, unit)
+          @open += 1
+          @firsts.shift.last.then { |oldest| close(oldest) } if @firsts.size >= FIRSTS
+          @firsts[id] = First.new(unit)
+        end
+
+        def begin_with(first, now)
+          first.at = first.last_at = now
+          first.unit_at = @units[first.unit]
+          first.successes, first.failed = @successes, @failed
+          first.successes_elsewhere, first.failed_elsewhere = nil, others.sum(&:failed)
+          first.over = false
+        end
+
+        # Once others succeed again after an outage, it counts anew.
+        def fails(id, now)
+          @others_succeed = false if @failing.empty?
+          recovered = !@others_succeed && @failing.any? && last_elsewhere.to_f > @failing_since
+          if recovered || @failing.empty?
+            @failing.clear
+            @failing_since = now
+            @elsewhere = counts_elsewhere
+            @others_succeed = recovered
+          end
+          @failing[id] = true
+        end
+
+        # See Evidence. (What others have counted may be a moment old: their successes count from a
+        # later moment on.)
+        def compare(first, now)
+          if first.successes_elsewhere.nil? && now - first.at > 2 * @read_every
+            first.successes_elsewhere = others.sum(&:successes)
+          end
+          good, bad = @successes - first.successes, @failed - first.failed
+          good_elsewhere = [others.sum(&:successes) - (first.successes_elsewhere || Float::INFINITY), 0].max
+          bad_elsewhere = [others.sum(&:failed) - first.failed_elsewhere, 0].max
+          [units(first), [good, bad], [good + good_elsewhere, bad + bad_elsewhere]]
+        end
+
+        def units(first)
+          failed = @firsts.values.select { |other| together?(first, other) }.map(&:unit).uniq
+          succeeded = @units.count { |unit, at| at > first.at && unit != first.unit }
+          [[succeeded - (failed & @units.keys).count { |unit| @units[unit] > first.at }, 0].max,
+           failed.size]
+        end
+
+        # Returns true if between the first failures of both nothing of the later one's unit has
+        # succeeded.
+        def together?(first, other)
+          return false if other.unit == first.unit
+          return first.at > other.unit_at.to_f if other.at > first.at
+
+          !other.closed && other.at > first.unit_at.to_f
+        end
+
+        def others
+          return @others unless @records
+
+          now = OS.now
+          if now - @read_at >= @read_every
+            @others = @records.others(@kind)
+            @read_at = now
+          end
+          @others
+        end
+
+        def counts_elsewhere = [others.sum(&:successes), others.sum(&:failed)]
+
+        # What others have done since this process fails. (What they did a moment before may not have
+        # been read then: it counts only once something has succeeded that began afterwards. The
+        # counts of a process are gone once its cells are used again.)
+        def since_failing
+          return [0, 0] unless @failing.any? && last_elsewhere.to_f > @failing_since
+
+          counts_elsewhere.zip(@elsewhere).map { |to, from| [to - from, 0].max }
+        end
+
+        def last_elsewhere = others.map(&:succeeded_at).select(&:positive?).max
+
+        def failing_only_here = @failing.keys - others.flat_map(&:ids)
+
+        # A message that another process has tried before this one is counted here.
+        def failing_elsewhere(id, time, now)
+          active = others.select { |one| one.failed_at > now - ACTIVE && one.failing_since > time }
+          active.flat_map { |one| one.ids.last(one.failing) }.uniq.count { |one| one != id }
+        end
+
+        def alone?(now)
+          others.none? { |one| [one.failed_at, one.succeeded_at].max > now - NO_SUCCESSOR }
+        end
+
+        def fresh?(id, history, now)
+          history.restored? || !@replaceable || others.any? { |one| one.ids.include?(id) } ||
+            (@asked_first ? now - @asked_first > NO_SUCCESSOR : false)
+        end
+
+        def asked?(now) = @asked_at ? now - @asked_at <= ASK_AGAIN : false
+      end
+    end
+  end
+end
