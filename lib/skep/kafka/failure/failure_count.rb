@@ -87,15 +87,15 @@ module Skep
           @offset = offset
         end
 
-        # It was an outage: the next failure is the first one that counts.
-        def begin_anew
-          @first, @same_partition = nil, false
+        # It was an outage until now: what has failed so far doesn't count.
+        def begin_anew(now)
+          @first, @same_partition = now, false
           @own_failures = 0
         end
 
         # The process was ill: the message has no failures.
-        def clear
-          begin_anew
+        def clear(now)
+          begin_anew(now)
           @count = @number = 0
         end
 

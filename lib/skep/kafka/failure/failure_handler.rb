@@ -133,7 +133,7 @@ module Skep
         def judge(id, history, evidence, decision)
           if decision.final? then @evidence.condemned(id)
           elsif decision.why == :dependency && evidence.swarm.first.zero?
-            history.begin_anew
+            history.begin_anew(OS.now)
             @evidence.forget(id)
           end
         end
@@ -142,7 +142,7 @@ module Skep
         def replace_process(history, error, cause)
           return unless @evidence.ask_for_successor(OS.now)
 
-          history.clear if cause == :process
+          history.clear(OS.now) if cause == :process
           @node.__replace_process(cause == :process ? "unfit" : "another_process",
                                   topics: @options.topics.join(","),
                                   error: @report.clean(Metrics::EventReporter.describe(error)))
