@@ -10,7 +10,7 @@ module Skep
       # One message fails in one process, and nothing else happens.
       NOTHING = { units: [0, 0], messages: [0, 0], swarm: [0, 0], failing: 1, stuck_for: 0.0,
                   elsewhere: [0, 0], failing_elsewhere: 0, alone: true, fresh: false, asked: false,
-                  behind: false }.freeze
+                  comparable: false, behind: false }.freeze
 
       test "several messages fail here and much succeeds elsewhere: the process" do
         ill = { failing: 2, stuck_for: 3.0, elsewhere: [8, 0] }
@@ -43,10 +43,18 @@ module Skep
         assert_equal :message, cause(own: 4, max_attempts: nil)
       end
 
-      test "what another process has counted says nothing while others fail, too" do
+      test "where few succeed, it must have failed more often" do
+        few = { comparable: true, swarm: [7, 0] }
+        assert_nil cause(own: 3, **few)
+        assert_equal :message, cause(own: 4, **few)
+        assert_equal :message, cause(own: 2, comparable: true, swarm: [8, 0])
+        assert_equal :message, cause(own: 2, restored: true, **few)
+      end
+
+      test "what another process has counted says nothing in an outage" do
         assert_equal :message, cause(own: 2, restored: true)
-        assert_nil cause(own: 2, restored: true, failing: 2)
-        assert_nil cause(own: 2, restored: true, failing_elsewhere: 1)
+        silent = { stuck_for: 1.0, behind: true, failing: 2, fresh: true }
+        assert_equal :dependency, cause(own: 2, restored: true, **silent)
       end
 
       test "only it fails here, and others succeed elsewhere: another process must try it" do

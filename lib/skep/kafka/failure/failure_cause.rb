@@ -11,11 +11,11 @@
 # |---|---|
 # | several fail here and nothing succeeds, while much succeeds in other processes | process |
 # | many others fail together with it (Evidence) | part_of_dependency |
-# | it has failed often enough while others succeeded here (`own_failures`) | message |
+# | it has failed often enough while (enough) others succeeded here (`own_failures`) | message |
 # | only it fails here, much succeeds in other processes, and it failed in another, too | message |
 # | the same, and it hasn't been tried in another process | another_process |
 # | nothing succeeds anywhere, and several fail, in other processes, too | dependency |
-# | several fail here, nothing succeeds, and no other process has anything to try | another_process |
+# | several fail here, nothing succeeds, and no other process tries anything | another_process |
 # | else | nil |
 #
 # another_process: only another process can show whether this one is ill.
@@ -28,12 +28,14 @@ module Skep
         # are bad.
         RATIO = 4
         UNITS = 3 # that fail together, before their share says anything
+        MORE = 2 # failures of a message where few others succeed
         SEVERAL = 4 # messages that fail where nothing waits behind them
         LEAST = 8 # successes that prove something
         SILENT = 1.0 # seconds without a success until it may be an outage
         STUCK = 3.0 # until a process may be ill
         ALONE = 5.0 # the same if there is no other process to compare it with
-        private_constant :FAILURES, :RATIO, :UNITS, :SEVERAL, :LEAST, :SILENT, :STUCK, :ALONE
+        private_constant :FAILURES, :RATIO, :UNITS, :MORE, :SEVERAL, :LEAST, :SILENT,
+                         :STUCK, :ALONE
 
         def self.of(attempt, history, evidence, options)
           # (A poison message, and what is behind a mark, has no evidence.)
@@ -72,18 +74,18 @@ module Skep
           return true if bad >= UNITS && bad * RATIO > good
 
           [@evidence.messages, @evidence.swarm].any? do |ok, failed|
-            failed * RATIO > ok && (failed > 1 || @history.own_failures < @attempts + 1)
+            failed * RATIO > ok && (failed > 1 || @history.own_failures < @attempts - 1 + MORE)
           end
         end
 
-        # What another process has counted proves nothing while others fail, too.
+        # What another process has counted proves nothing in an outage. Where few succeed, it must
+        # have failed more often, because chance may have chosen it.
         def message_bad?
-          return false if @history.restored? && total > 1
+          return false if @history.restored? && FailureCause.several?(@evidence)
 
-          @history.own_failures >= [@attempts - 1, 1].max
+          few = @evidence.comparable && !@history.restored? && @evidence.swarm.first < LEAST
+          @history.own_failures >= [@attempts - 1, 1].max + (few ? MORE : 0)
         end
-
-        def total = @evidence.failing + @evidence.failing_elsewhere
 
         def much_succeeds_elsewhere?
           good, bad = *@evidence.elsewhere

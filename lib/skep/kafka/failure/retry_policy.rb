@@ -18,7 +18,7 @@
 # | raised at a message that the handler had marked | continue: no message behind it has failed |
 # | is of a poison message (PoisonDetector) | as `on_poison` says: dead_letter, hold or skip |
 # | found payloads that can't be read, and others | isolate: the others are processed apart |
-# | was made by an ill process; or only another process can show that (FailureCause) | replace_process |
+# | was made by an ill process; or another process must show that (FailureCause) | replace_process |
 # | raised what only the cluster or the process causes | retry |
 # | raised what `on_error` names | retry; of one message dead_letter or hold, else one_by_one |
 # | is of a source without `max_attempts` | retry |

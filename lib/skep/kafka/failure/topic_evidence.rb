@@ -5,8 +5,9 @@
 #
 #   evidence = TopicEvidence.new(records, kind, replaceable: true)
 #   evidence.succeeded(20, began) { units }     # so many messages are done; when that try began
-#   evidence.failed(id, unit, OS.now)           # a message has failed; TopicEvidence.id(…) names it
+#   evidence.failed(id, unit, OS.now)           # a message has failed
 #   evidence.failed(id, unit, OS.now, known: false)   # one of several; id is of the first of them
+#   TopicEvidence.id("orders", 3, 41)           # names a message
 #   evidence.about(id, history, OS.now)         # => Evidence for a decision on that message
 #   evidence.condemned(id)                      # it isn't tried any more
 #   evidence.forget(id)                         # its next failure is its first one again
@@ -30,11 +31,11 @@ module Skep
       # have succeeded and how many have failed in other processes. failing_elsewhere: how many
       # other messages have failed there since anything succeeded in the swarm. alone: no other
       # process has tried anything lately. fresh: another process has tried it, too, or there
-      # can't be one. asked: another process is on its way. behind: messages of its partition wait
-      # behind it.
+      # can't be one. asked: another process is on its way. comparable: there may be other
+      # processes. behind: messages of its partition wait behind it.
       Evidence = Struct.new(:others_wait, :units, :messages, :swarm, :failing, :stuck_for,
-                            :elsewhere, :failing_elsewhere, :alone, :fresh, :asked, :behind,
-                            keyword_init: true)
+                            :elsewhere, :failing_elsewhere, :alone, :fresh, :asked,
+                            :comparable, :behind, keyword_init: true)
 
       class TopicEvidence
         FIRSTS = 1_000 # messages that fail, and units that have succeeded, at most
@@ -44,8 +45,8 @@ module Skep
         ASK_AGAIN = 5.0 # seconds
         NO_SUCCESSOR = 60.0 # seconds after which no other process is expected any more
         # When a message failed first, and what had been counted then. unit_at: when the last try of
-        # its unit began that succeeded, if that is known. closed: the unit has succeeded since. over: it was an
-        # outage.
+        # its unit began that succeeded, if that is known. closed: the unit has succeeded since.
+        # over: it was an outage.
         First = Struct.new(:unit, :at, :last_at, :unit_at, :successes, :failed,
                            :successes_elsewhere, :failed_elsewhere, :closed, :over)
         private_constant :FIRSTS, :FORGET, :READ_EVERY, :ACTIVE, :ASK_AGAIN, :NO_SUCCESSOR, :First
@@ -90,6 +91,7 @@ module Skep
             next first.last_at = now if first && !first.over
 
             @failed += 1 if known && !first
+            @failed_at = now # that something has failed first
             begin_with(first || add(id, unit), now) if known
             next if first
 
@@ -110,7 +112,8 @@ module Skep
             units, messages, swarm = *(first ? compare(first, now) : [[0, 0]] * 3)
             last = [@success, last_elsewhere].compact.max.to_f
             Evidence.new(
-              others_wait:, behind:, units:, messages:, swarm:, failing: failing_only_here.size,
+              others_wait:, behind:, comparable: @replaceable, units:, messages:, swarm:,
+              failing: failing_only_here.size,
               stuck_for: @failing.any? ? now - @failing_since : 0.0, elsewhere: since_failing,
               failing_elsewhere: failing_elsewhere(id, last, now), alone: alone?(now),
               fresh: fresh?(id, history, now), asked: asked?(now)
@@ -192,9 +195,10 @@ module Skep
             first.successes_elsewhere = others.sum(&:successes)
           end
           good, bad = @successes - first.successes, @failed - first.failed
-          good_elsewhere = [others.sum(&:successes) - (first.successes_elsewhere || Float::INFINITY), 0].max
-          bad_elsewhere = [others.sum(&:failed) - first.failed_elsewhere, 0].max
-          [units(first), [good, bad], [good + good_elsewhere, bad + bad_elsewhere]]
+          elsewhere = [first.successes_elsewhere || Float::INFINITY, first.failed_elsewhere]
+          elsewhere = counts_elsewhere.zip(elsewhere).map { |to, from| [to - from, 0].max }
+          bad = elsewhere[1] = 0 if now - @failed_at > FORGET
+          [units(first), [good, bad], [good + elsewhere[0], bad + elsewhere[1]]]
         end
 
         def units(first)
@@ -226,9 +230,9 @@ module Skep
 
         def counts_elsewhere = [others.sum(&:successes), others.sum(&:failed)]
 
-        # What others have done since this process fails. (What they did a moment before may not have
-        # been read then: it counts only once something has succeeded that began afterwards. The
-        # counts of a process are gone once its cells are used again.)
+        # What others have done since this process fails. (What they did a moment before may not
+        # have been read then: it counts only once something has succeeded that began afterwards.
+        # The counts of a process are gone once its cells are used again.)
         def since_failing
           return [0, 0] unless @failing.any? && last_elsewhere.to_f > @failing_since
 

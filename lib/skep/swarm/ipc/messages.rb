@@ -173,8 +173,8 @@ module Skep
                                                                  "facts" => Field::HASH),
           "unhealthy" => row("its work has called `node.unhealthy!`", "reason" => Field::TEXT),
           "healthy" => row("its work has called `node.healthy!`"),
-          "replace" => row("another process is to take its place: it is unfit, or another_process is " \
-                           "to show whether it is",
+          "replace" => row("another process is to take its place: it is unfit, or " \
+                           "another_process is to show whether it is",
                            "why" => Field::TEXT, "facts" => Field::HASH),
           "failed" => row("its boot or its work raised", "sentence" => Field::TEXT,
                           "at" => Field::TEXT.or_nil,
