@@ -14,7 +14,7 @@ module Skep
       # Reported from the start, so that Prometheus sees their first increase.
       REASONS = %w[signal failure clean unknown fork_failed hung unhealthy oom boot_timeout
                    stop_timeout forced memory_limit memory_budget max_lifetime restart reload
-                   refork channel_closed protocol_error].freeze
+                   refork unfit another_process channel_closed protocol_error].freeze
       EVENTS = %w[restart_finished restart_failed reload_finished reload_failed
                   node_died node_hung node_unhealthy crash_loop].freeze
       private_constant :SWARM, :NODE, :REASONS, :EVENTS
