@@ -6,7 +6,7 @@
 # sentence.
 require_relative "scenario"
 
-LIMIT = 4 << 20
+LIMIT = 16 << 20
 
 Scenario.play do
   log = "#{directory}/log"
