@@ -34,7 +34,7 @@
 # | retry_backoff_max | 30, or retry_backoff if larger | maximum seconds of that backoff |
 # | dead_letter_topic | none | the topic for messages that failed; without it skep retries forever |
 # | max_attempts | 5 | how often a message fails before it is dead-lettered |
-# | retry_for | 300 | seconds it fails before that, unless others of its partition succeed; nil: 0 |
+# | retry_for | 300 | seconds it fails before that, unless others show that it is bad; nil: 0 |
 # | on_error | {} | error classes, each with :retry (for ever), :dead_letter (at once) or :pause |
 # | on_poison | :dead_letter, :pause without one | what becomes of a message that crashed 3 nodes |
 # | producer | {} | librdkafka's settings for node.producer, over those of kafka |

@@ -33,7 +33,7 @@ module Skep
         LEAST = 8 # successes that prove something
         SILENT = 1.0 # seconds without a success until it may be an outage
         STUCK = 3.0 # until a process may be ill
-        ALONE = 5.0 # the same if there is no other process to compare it with
+        ALONE = 5.0 # the same without another process to compare it with
         private_constant :FAILURES, :RATIO, :UNITS, :MORE, :SEVERAL, :LEAST, :SILENT,
                          :STUCK, :ALONE
 

@@ -56,15 +56,16 @@ module Skep
           ((Zlib.crc32("#{topic}/#{partition}") & 0xffff) << 48) | (offset & ((1 << 48) - 1))
         end
 
-        # records: IPC::Scoreboard::HandlerRecords; nil: there are no other processes. kind: of the
-        # topic's record. replaceable: a supervisor can replace this process.
+        # records: IPC::Scoreboard::HandlerRecords; nil outside of a swarm. kind: of the topic's
+        # record. replaceable: a supervisor can replace this process.
         def initialize(records, kind, replaceable:, read_every: READ_EVERY)
           @read_every = read_every
           @records, @kind, @replaceable = records, kind, replaceable
           @own = records&.own(kind)
           @lock = Mutex.new
-          @successes = @failed = @open = 0
+          @successes = @failed = 0
           @firsts = {} # by id
+          @open = {} # by unit: those of which nothing has succeeded since
           @units = {} # while some fail: when the last try of a unit began that succeeded
           @failing = {} # ids of messages that have failed since the last success
           @others = []
@@ -78,7 +79,7 @@ module Skep
             @success = [@success, began].compact.max
             @failing.clear
             @own&.succeeded(count, began)
-            yield.each { |unit| unit_succeeded(unit, began) } if @open.positive?
+            yield.each { |unit| unit_succeeded(unit, began) } if @open.any?
           end
         end
 
@@ -140,16 +141,17 @@ module Skep
           @units.delete(unit)
           @units[unit] = began
           @units.shift if @units.size > FIRSTS
-          @firsts.each_value { |first| close(first) if first.unit == unit }
-          return if @open.positive?
+          @open.delete(unit)&.each { |first| first.closed = true }
+          return if @open.any?
 
           @firsts.clear
           @units.clear
         end
 
         def close(first)
-          @open -= 1 unless first.closed
           first.closed = true
+          left = @open[first.unit].to_a.reject { |one| one.equal?(first) }
+          left.any? ? @open[first.unit] = left : @open.delete(first.unit)
         end
 
         # (A partition with such a message may have been revoked.)
@@ -162,9 +164,10 @@ module Skep
         end
 
         def add(id, unit)
-          @open += 1
           @firsts.shift.last.then { |oldest| close(oldest) } if @firsts.size >= FIRSTS
-          @firsts[id] = First.new(unit)
+          first = @firsts[id] = First.new(unit)
+          (@open[unit] ||= []) << first
+          first
         end
 
         def begin_with(first, now)
@@ -175,7 +178,7 @@ module Skep
           first.over = false
         end
 
-        # Once others succeed again after an outage, it counts anew.
+        # Once others succeed again after an outage, the count begins again.
         def fails(id, now)
           @others_succeed = false if @failing.empty?
           recovered = !@others_succeed && @failing.any? && last_elsewhere.to_f > @failing_since

@@ -9,7 +9,6 @@
 #   own.succeeded(20, began)                         # so many messages; when that try began
 #   own.failed(now)                                  # a message has failed
 #   own.fails_first(id, failing: 2, since: now, known: true)   # id: a number that names it
-#   own.ask_for_successor(now)                       # this process asks to be replaced
 #   records.others(kind)   # => [HandlerFacts, …] of other processes, also of some that have ended
 #
 # A process has RECORDS records: a source with more topics has several in one. Records of a process
@@ -21,13 +20,9 @@ module Skep
         # successes, failed: how many messages were done, and how many have failed, each counted
         # once. succeeded_at: when the last try that succeeded began. failing: how many messages
         # have failed for the first time since then; failing_since: when the first of them did; 0.0:
-        # none. asked_at: when it asked to be replaced. ids: of the messages that failed last. Times
-        # are monotonic seconds; 0.0: never.
+        # none. ids: of the messages that failed last. Times are monotonic seconds; 0.0: never.
         HandlerFacts = Struct.new(:successes, :failed, :succeeded_at, :failed_at, :failing,
-                                  :failing_since, :asked_at, :ids) do
-          # Returns true if nothing has succeeded there since messages began to fail.
-          def stuck? = failing.positive?
-        end
+                                  :failing_since, :ids)
 
         class HandlerRecord
           # The words of the cell.
@@ -38,10 +33,9 @@ module Skep
           FAILED_AT = 6
           FAILING = 7
           FAILING_SINCE = 8
-          ASKED_AT = 9
           IDS = 50
           private_constant :KIND, :SUCCESSES, :FAILED, :SUCCEEDED_AT, :FAILED_AT, :FAILING,
-                           :FAILING_SINCE, :ASKED_AT, :IDS
+                           :FAILING_SINCE, :IDS
 
           # Returns the facts of a cell; nil if it isn't a record of that kind.
           def self.read(page, cell, kind)
@@ -49,8 +43,8 @@ module Skep
 
             counts = [SUCCESSES, FAILED].map { |word| page.get(cell, word) }
             at = [SUCCEEDED_AT, FAILED_AT].map { |word| page.get(cell, word) / 1e9 }
-            since = [FAILING_SINCE, ASKED_AT].map { |word| page.get(cell, word) / 1e9 }
-            HandlerFacts.new(*counts, *at, page.get(cell, FAILING), *since,
+            HandlerFacts.new(*counts, *at, page.get(cell, FAILING),
+                             page.get(cell, FAILING_SINCE) / 1e9,
                              page.read(cell).to_s.unpack("Q*"))
           end
 
@@ -80,8 +74,6 @@ module Skep
             @ids = [*@ids, id].last(IDS)
             @page.write(@cell, @ids.pack("Q*"))
           end
-
-          def ask_for_successor(now) = time(ASKED_AT, now)
 
           private
 
