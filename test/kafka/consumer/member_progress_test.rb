@@ -43,12 +43,8 @@ module Skep
         def origin(_topic) = id && Processing::OffsetOrigin.new("cluster", id)
       end
 
-      # A partition that a member is assigned.
-      Partition = Struct.new(:key, :options, :progress) do
-        def topic = key.first
-      end
       Pages = Swarm::IPC::ProgressPages
-      private_constant :FakeConsumer, :FakeTopics, :Partition, :Pages
+      private_constant :FakeConsumer, :FakeTopics, :Pages
 
       def setup
         super
@@ -167,7 +163,7 @@ module Skep
       test "leaves nothing after its last commit, nor of a revoked partition" do
         kill_at(42, &:close)
         assert_unused
-        kill_at(42) { @partition.progress.clear }
+        kill_at(42) { @row.clear }
         assert_unused
       end
 
@@ -221,7 +217,7 @@ module Skep
       def kill_at(position, offsets: nil, committed: [40, nil, nil], ordered_by: :partition)
         one = member
         begin_at(one, committed, ordered_by)
-        @partition.progress.done(position, offsets:)
+        @row.done(position, offsets:)
         yield one if block_given?
       end
 
@@ -236,9 +232,9 @@ module Skep
 
       def begin_at(one, committed, ordered_by)
         options = Struct.new(:ordered_by, :max_out_of_order).new(ordered_by, 500)
-        @partition = Partition.new(KEY, options)
         offset, epoch, metadata = *committed
-        one.add(@partition, offset, epoch, Processing::CommitMetadata.read(metadata, offset))
+        metadata = Processing::CommitMetadata.read(metadata, offset)
+        @row = one.add(KEY, options, offset, epoch, metadata)
         one.assigned
       end
 

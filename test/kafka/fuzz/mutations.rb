@@ -140,10 +140,9 @@ module HandlerFuzz
 
       # Seeks by key.
       Bug.new("a seek waits for a message that is paused",
-              [patch("processing/scheduler",
-                     "partition.pass_over(entry) if entry.held?\n" \
-                     "!entry.held? && partition.waits_for?(entry)",
-                     "partition.waits_for?(entry)")], /never seeks/),
+              [patch("processing/assigned_partition",
+                     "if item.held?\npass_over(item)\nreturn false\nend\n", "")],
+              /never seeks/),
       Bug.new("a seek forgets a pause that others wait for",
               [patch("processing/assigned_partition", "item.done? || item.offsets.any?",
                      "item.offsets.any?")], /never seeks/),
@@ -159,16 +158,15 @@ module HandlerFuzz
               [patch("processing/key_order", "taken.keys.sort_by(&:offset)",
                      "taken.keys.sort_by { |one| -one.offset }")]),
       Bug.new("an assignment doesn't wait for the work of an earlier one",
-              [patch("processing/scheduler",
-                     "unless @assignment.previous_in_flight?(partition)", "")]),
+              [patch("processing/assigned_partition", "return false if former_in_flight", "")]),
       Bug.new("a handler isn't told of a revocation",
-              [patch("processing/assigned_partition",
-                     "running.each { |attempt| attempt.end_early(" \
-                     "at_once: revocation == :finished) }", "")]),
+              [patch("processing/assigned_partition", "running.each(&:end_early)", ""),
+               patch("processing/assigned_partition",
+                     "running.each { |attempt| attempt.end_early(at_once: true) }", "")]),
       Bug.new("what waits for a retry is tried at once by another worker",
-              [patch("processing/scheduler", "elsif part.done? then partition.release(part)",
-                     "else partition.release(part)\nend\n" \
-                     "if part.done? || part.retry_at then nil")]),
+              [patch("processing/assigned_partition",
+                     "return :ready unless part.done?\n@order.release(part)\nnil",
+                     "@order.release(part)\n:ready unless part.done?")]),
       Bug.new("a filter is asked in vain",
               [patch("processing/worker", "return unless topic.filter", "return")]),
 

@@ -184,11 +184,9 @@ module HandlerFuzz
       log = Log.new(messages, key, @cluster) { |found| @progress&.sought(key, found) }
       log.begin_at(offset) if offset
       @cluster.assigned(key)
-      super(key, log, id).tap do |new|
-        found = Skep::Kafka::Processing::CommitMetadata.read(metadata, offset)
-        new.restore(found) if found
-        @progress&.add(new, offset, nil, found)
-      end
+      committed = Skep::Kafka::Processing::CommitMetadata.read(metadata, offset)
+      progress = @progress&.add(key, @options.for(key.first), offset, nil, committed)
+      super(key, log, id, committed:, progress:)
     end
 
     def stuck? = false

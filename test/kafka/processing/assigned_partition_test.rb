@@ -50,23 +50,22 @@ module Skep
       private_constant :NotedProgress
 
       test "notes what is done in order, and that it is revoked" do
-        partition = partition(max_messages: 2)
-        partition.progress = progress = NotedProgress.new
+        partition = partition(max_messages: 2, progress: progress = NotedProgress.new)
         put("a", "b")
         item = draw(partition)
         partition.done(item, 0)
         assert_equal [:done, 1, nil], progress.noted.last
         partition.done(item, 1)
         assert_equal [:done, 2, nil], progress.noted.last
-        partition.revoke(:begun)
+        partition.begin_revocation
         assert_equal [:done, 2, nil], progress.noted.last # what is in progress may still be done
-        partition.revoke(:finished)
+        partition.finish_revocation
         assert_equal [:cleared], progress.noted.last
       end
 
       test "notes by key which messages are done, and which come" do
-        partition = partition(**ORDERS["by key"], threads: 1)
-        partition.progress = progress = NotedProgress.new
+        progress = NotedProgress.new
+        partition = partition(**ORDERS["by key"], threads: 1, progress:)
         put("a", "b", "b")
         first = draw(partition)
         assert_equal [:opened, [0, 1, 2]], progress.noted.last
@@ -75,8 +74,8 @@ module Skep
       end
 
       test "notes no position by key as long as there is none" do
-        partition = partition(**ORDERS["by key"], threads: 1)
-        partition.progress = progress = NotedProgress.new
+        progress = NotedProgress.new
+        partition = partition(**ORDERS["by key"], threads: 1, progress:)
         put("a", "b")
         draw(partition)
         partition.reader.epochs.read(0, 2, 9)
@@ -108,7 +107,7 @@ module Skep
         end
         partition.with_attempt(RunningAttempt.new(nil, end_other)) do
           partition.with_attempt(ended = RunningAttempt.new) { nil }
-          partition.revoke(:begun)
+          partition.begin_revocation
           refute ended.ended, "it had left its handler"
         end
       ensure
@@ -158,7 +157,7 @@ module Skep
 
       test "each offset to commit says to which topic it belongs, also after a seek" do
         origin = Processing::OffsetOrigin.new("here", "topic")
-        seeking = ->(_, _, place) { place }
+        seeking = ->(place) { place }
         ORDERS.each_value do |order|
           @queue = Fakes::PartitionQueue.new
           partition = partition(seeking:, origin:, **order)
@@ -180,7 +179,7 @@ module Skep
       test "commits no position while a seek is in progress" do
         @scheduler = scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
         committable = nil
-        seeking = lambda do |_, _, place|
+        seeking = lambda do |place|
           committable = scheduler.finish_revocation(scheduler.begin_revocation([["t", 0]]))
           place
         end
@@ -202,7 +201,7 @@ module Skep
         put("c", "d")
         partition.data_available
         partition.seek(2)
-        partition.release(item)
+        give_back(partition, item)
         assert_nil draw(partition)
         assert_predicate partition, :more?
         assert_equal [2, 3], draw(partition).slice.messages.map(&:offset)
@@ -242,7 +241,7 @@ module Skep
           item = draw(partition)
           partition.seek(0)
           item.drop
-          partition.release(item)
+          give_back(partition, item)
           partition.begin_reading
           partition.read
           assert_equal 0, partition.position
@@ -330,7 +329,6 @@ module Skep
         queue.define_singleton_method(:position) { at }
         queue.define_singleton_method(:leader_epoch) { at > 3 ? 9 : 0 }
         partition.reader.begin_at(0)
-        partition.restore(metadata(@former))
         put_again
         put("c", "d")
         assert_equal [0, 1, 3, 4], processed(partition)
@@ -351,7 +349,7 @@ module Skep
         metadata = metadata(@former)
         metadata.instance_variable_set(:@offset, 5) # 7 is done
         @queue = Fakes::PartitionQueue.new
-        partition = partition(**ORDERS["by key"]).tap { |one| one.restore(metadata) }
+        partition = partition(committed: metadata, **ORDERS["by key"])
         put("a", at: 0)
         finish(partition, draw(partition))
         assert_nil partition.commit_entry[4]
@@ -390,8 +388,7 @@ module Skep
 
         test "a message of another log, at the same offset, has no failures, #{name}" do
           text = Processing::CommitMetadata.write(2, failures: { 3 => three_failures })
-          partition = partition(**order)
-          partition.restore(Processing::CommitMetadata.read(text, 2))
+          partition = partition(committed: Processing::CommitMetadata.read(text, 2), **order)
           put("a", "a", "a", "a") # the topic was deleted and created again
           item = draw(partition)
           until item.offsets.include?(3)
@@ -438,26 +435,32 @@ module Skep
 
       # The partition at its next owner.
       def restored(**order)
-        metadata = metadata(@former)
+        committed = metadata(@former)
         @queue = Fakes::PartitionQueue.new
-        partition(**ORDERS["by key"], **order).tap { |one| one.restore(metadata) }
+        partition(committed:, **ORDERS["by key"], **order)
       end
 
       def put_again(offsets = 0...3)
         offsets.each { |offset| put(%w[a a b].fetch(offset), at: offset) }
       end
 
-      def partition(id: 1, seeking: ->(_, _, place) { place }, origin: nil, **options)
+      def partition(id: 1, seeking: ->(place) { place }, origin: nil, committed: nil, progress: nil,
+                    **options)
         Processing::AssignedPartition.new(
           Processing::PartitionReader.new(@queue, "t", 0), id:, wakeup_pipe: @wakeup_pipe,
-          options: Config::SourceOptions.new(max_messages: 10, **options), seeking:, origin:
+          options: Config::SourceOptions.new(max_messages: 10, **options), seeking:, origin:,
+          committed:, progress:
         )
       end
 
       def finish(partition, item)
         partition.done(item, item.last_offset)
         item.next_slice
-        partition.release(item)
+        give_back(partition, item)
+      end
+
+      def give_back(partition, item)
+        partition.release(item).filter_map { |part| partition.put_back(part) }
       end
 
       def put(*keys, bytes: 1, at: @next)

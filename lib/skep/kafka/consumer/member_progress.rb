@@ -8,7 +8,7 @@
 #
 #   progress = MemberProgress.for(options, node:, consumer:, report:, topic_recreation:)   # or nil
 #   progress.resume(keys, committed)     # before the assignment
-#   progress.add(partition, 42, 7, metadata)
+#   progress.add(key, options, 42, 7, metadata)   # => the ProgressRow of a new partition
 #   progress.assigned                    # before librdkafka reads anything
 #   progress.member_seen                 # it is a member now
 #   progress.sought(key, 42)             # the partition is about to continue there
@@ -60,15 +60,14 @@ module Skep
         end
 
         # offset: where the partition begins, with its leader epoch and CommitMetadata. Each may be
-        # unknown.
-        def add(partition, offset, epoch, metadata)
-          @rows.delete(partition.key)
-          options = partition.options
+        # unknown. Returns nil if there is no room.
+        def add(key, options, offset, epoch, metadata)
+          @rows.delete(key)
           ring = options.ordered_by == :partition ? 0 : options.max_out_of_order
-          row = @page.row(*partition.key, topic_id: topic_id(partition.topic), ring:) or return
+          row = @page.row(*key, topic_id: topic_id(key.first), ring:) or return
           row.begin_at(offset, epoch:, highest: metadata ? metadata.epoch : 0,
                                done: metadata ? metadata.done_from(offset) : "")
-          partition.progress = @rows[partition.key] = row
+          @rows[key] = row
         end
 
         # The predecessor's page says nothing any more once this member's own is complete.

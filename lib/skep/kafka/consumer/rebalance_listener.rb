@@ -352,20 +352,19 @@ module Skep
           origin = @topic_recreation.origin(key.first)
           reader = @consumer.reader(*key, limit: options.max_messages, fetch_errors: @fetch_errors)
           reader.begin_at(offset, epoch)
-          partition = Processing::AssignedPartition.new(
+          committed = Processing::CommitMetadata.read(metadata, offset)
+          Processing::AssignedPartition.new(
             reader, id: @last_id += 1, wakeup_pipe: @scheduler.wakeup_pipe, options:, origin:,
-                    seeking: ->(topic, number, place) { seek(topic, number, place, origin) }
+                    committed:, progress: @progress&.add(key, options, offset, epoch, committed),
+                    seeking: ->(place) { seek(key, place, origin) }
           )
-          found = Processing::CommitMetadata.read(metadata, offset)
-          partition.restore(found) if found
-          @progress&.add(partition, offset, epoch, found)
-          partition
         end
 
         # Returns the offset at which reading continues.
-        def seek(topic, number, place, origin)
+        def seek(key, place, origin)
+          topic, number = key
           offset = @consumer.commit_and_seek(topic, number, place, origin) do |found|
-            @progress&.sought([topic, number], found)
+            @progress&.sought(key, found)
           end
           @report.event(:kafka_seek, topic:, partition: number, to: place.to_s, offset:)
           offset

@@ -7,18 +7,35 @@
 # which messages may be processed now, and how many are read: one batch, or by key
 # `max_out_of_order:` messages and 16 MiB.
 #
-#   partition = AssignedPartition.new(reader, id: 7, wakeup_pipe:, options:, seeking:)
-#   partition.begin_reading
-#   partition.read           # reads the messages that have been fetched
-#   partition.next_item      # => a work item; nil if no message may be processed now
-#   partition.done(item, 41) # the messages of its batch up to that offset are done
-#   partition.release(item)  # the item is done: messages that waited for it are next
-#   partition.restore(metadata)   # before the first read: what the last owner's commit says
+# What it does now:
+#
+# | state | what it is | what ends it |
+# |---|---|---|
+# | :idle | nothing to read or hand out | `become_ready`, once it is `runnable?` |
+# | :ready | in the scheduler's queue | `begin_reading` |
+# | :reading | a thread reads it, and takes a work item | `end_reading` |
+# | :backoff | waits until `retry_at`: for more messages, or to seek again | `become_ready` |
+#
+# In each of these, work items may be in flight: from `next_item` or `take` to `release`. WorkItem
+# lists what becomes of them.
+#
+# Whose it is:
+#
+# | revocation | what it is | what ends it |
+# |---|---|---|
+# | nil | it is assigned | `begin_revocation` |
+# | :begun | hands out nothing; what handlers still do counts | `finish_revocation` |
+# | :finished | what handlers do now doesn't count | `close`: nothing is in flight any more |
+#
+# Where it reads: behind what it has read, or from `seek` on at another place, once nothing is in
+# flight and what the seek `waits_for` is done. Until then it hands out only that.
+#
+# Which offset it commits: `position`, which `done` moves; none from `enter_doubt` to `done`, as a
+# transaction commits it.
 #
 # Each partition has its own librdkafka queue. One that isn't read, because its batch is in progress
-# or in backoff, delays no other, and needs no pause in librdkafka: WorkItem says when it
-# may continue, BackoffQueue keeps it until then; Scheduler#wake_ready resumes it.
-# When messages come into the empty queue, librdkafka writes the partition's id into a wakeup pipe.
+# or in backoff, delays no other, and needs no pause in librdkafka. When messages come into the
+# empty queue, librdkafka writes the partition's id into a wakeup pipe.
 module Skep
   module Kafka
     module Processing
@@ -33,22 +50,22 @@ module Skep
         attr_reader :reader, :topic, :number
         attr_reader :key # topic and number
         attr_reader :origin # the OffsetOrigin of its offsets; nil: not known
-        attr_reader :errors # of the last read
-        attr_reader :in_flight # the number of work items that workers hold
-        attr_reader :state # :idle, :ready, :backoff or :reading
+        attr_reader :state, :revocation # see above
         attr_reader :retry_at # monotonic seconds: when to read it again
-        attr_reader :revocation # nil, :begun or :finished
-        attr_writer :in_doubt
-        attr_writer :progress # a ProgressRow; nil: it has none
+        attr_reader :in_flight # the number of work items that workers hold
         attr_reader :user_state # Batch#state
+        attr_reader :last_success # when the last try that succeeded began
         attr_accessor :database_offset # the next offset in the database; nil: not known yet
         attr_accessor :left_offset # from which it went back to that one; nil: it didn't
-        attr_reader :last_success # when the last try that succeeded began
 
-        # seeking: called with topic, number and place, seeks there and returns the offset.
-        def initialize(reader, id:, wakeup_pipe:, options:, seeking:, origin: nil)
+        # seeking: called with a place, seeks there and returns the offset.
+        # committed: the CommitMetadata of its last owner, if there is one. (If a deploy has changed
+        # the order from by key to by partition, messages that are done beyond that offset come
+        # again.) progress: a ProgressRow; nil: it has none.
+        def initialize(reader, id:, wakeup_pipe:, options:, seeking:, origin: nil, committed: nil,
+                       progress: nil)
           @reader, @id, @wakeup_pipe, @seeking = reader, id, wakeup_pipe, seeking
-          @origin = origin
+          @origin, @progress = origin, progress
           @key = reader.key
           @topic, @number = @key
           @options = options
@@ -60,127 +77,42 @@ module Skep
           @attempts_lock = Mutex.new
           @new = true
           restart_at
+          @done_offsets.restore(committed, done: by_key?) if committed
         end
 
-        # metadata: a CommitMetadata. Call it before the first read. (If a deploy has changed the
-        # order from by key to by partition, messages that are done beyond the offset come again.)
-        def restore(metadata) = @done_offsets.restore(metadata, done: by_key?)
+        # Its owner.
 
-        # The scheduler makes it ready to be read: it isn't in backoff any more.
-        def ready
-          @state = :ready
-          @retry_at = nil
+        def begin_revocation
+          @reader.shut
+          @revocation = :begun
+          running.each(&:end_early)
         end
 
-        def idle = @state = :idle
-        def back_off = @state = :backoff
-        def item_taken = @in_flight += 1
-        def item_released = @in_flight -= 1
-
-        # librdkafka has put messages into the empty queue. It doesn't say so again before they are
-        # read, which may be later: there may be no room for them yet.
-        def data_available = @data_available = true
-
-        def begin_reading
-          @state = :reading
-          enable_wakeups if @new
-          @more ||= @data_available
-          @data_available = false
-          @errors = []
-          return true if gathering?
-
-          @room = @done_offsets.room(@reader.next_offset, [@order.room, @limit].min)
-          true
+        def finish_revocation
+          @revocation = :finished
+          @progress&.clear
+          running.each { |attempt| attempt.end_early(at_once: true) }
         end
 
-        # Reads what has come in, or seeks. If fewer messages have come than a batch may have,
-        # retry_at says how long to wait for more.
-        def read
-          return seek_now if seek_now?
-
-          gather if @room.positive? && !seeking? && @unpacked.nil?
+        # A handler makes that attempt during the block. Workers call it without the scheduler's
+        # lock.
+        def with_attempt(attempt)
+          @attempts_lock.synchronize { @attempts[attempt] = true }
+          attempt.end_early if revocation
+          yield
+        ensure
+          @attempts_lock.synchronize { @attempts.delete(attempt) }
         end
 
-        # What was read and needs the keys that the user's callable returns (`ordered_by:`), as a
-        # slice; nil: nothing does. Until `assign_keys` has them, it stays.
-        def awaiting_keys
-          Slice.new(topic, number, @unpacked.messages) if by_key? && @unpacked && !@unpacked.keys
-        end
+        # Reading.
 
-        def assign_keys(keys) = @unpacked.keys = keys # one for each message
-
-        # A work item of messages to process, or nil. The item has no messages if nothing is
-        # unfinished and only records follow that aren't delivered (transaction markers, aborted
-        # messages): the position has to move past those.
-        def next_item
-          put if @unpacked && !seeking?
-          messages, keys = @order.take
-          return item([Slice.new(topic, number, messages)], keys) if messages
-
-          item_of_gap if gap_ahead? && !seeking?
+        # Returns true if it is to be put into the scheduler's queue.
+        def runnable?
+          revocation.nil? && (state == :idle || state == :backoff) && more?
         end
 
         # Returns true if it waits for more messages for a batch.
         def gathering? = !@gathered.empty?
-
-        # The messages of the item's batch up to that offset are done.
-        def done(item, offset)
-          if item.slice.nil? then @done_offsets.skip_to(offset + 1)
-          elsif item.keys then offsets = @done_offsets.done(item.slice, offset, after: item.marked)
-          else @done_offsets.move_to(offset + 1)
-          end
-          @in_doubt = false
-          note_progress(offsets)
-        end
-
-        def release(item) = @order.release(item)
-
-        def failed(item) # it waits for its retry; false: a commit doesn't have its failures
-          item.order.await_retry(item) if item.keys && item.failed_alone?
-          @done_offsets.failed(item)
-        end
-
-        # A handler has processed messages. began: when that try began, in monotonic seconds.
-        def succeeded(began)
-          @last_success = [@last_success, began].compact.max
-        end
-
-        # Returns true if a success began after that time.
-        def succeeded_since?(time)
-          time && last_success ? last_success > time : false
-        end
-
-        # Forgets what was read and continues at that place, once nothing is in flight. If a work
-        # item asks for it, whose batch ended with the offset `last`, unfinished messages before
-        # both places are processed first, but not those of the work item. If two work items ask,
-        # the earlier place counts.
-        def seek(place, item = nil, last = nil)
-          unless seeking? && (rank(place) <=> rank(@place)) == 1
-            @place = place
-            @before = [@before, last&.next, rank(place).first].compact.min
-          end
-          pass_over(item, behind: !place.is_a?(Integer)) if item
-        end
-
-        # A seek doesn't wait for the work item. behind: nor for messages behind it of its keys,
-        # which may be read again with it. (A seek to an offset reads none before it again.)
-        def pass_over(item, behind: true)
-          @order.take_until(@before, item, behind:) if @before
-        end
-
-        # The lowest offset for which a seek waits; nil if there is none.
-        def waits_for = seeking? && @before ? @done_offsets.unfinished(@before) : nil
-
-        # Returns true if a seek waits for messages of the work item, or for the end of its pause:
-        # others of its keys may be behind it.
-        def waits_for?(item)
-          item.done? || item.offsets.any? { |offset| offset < @before.to_i }
-        end
-
-        def seeking? = !@place.nil?
-
-        # Returns true if the work item was taken before a seek.
-        def stale?(item) = !item.order.equal?(@order)
 
         # Returns true if there may be something to read or to hand out now.
         def more?
@@ -196,42 +128,169 @@ module Skep
             !seeking? && @order.room.positive?
         end
 
-        # Returns true if it is to be read at retry_at, and not before that.
-        def wait? = !retry_at.nil? && (seeking? || !more?)
-
         # Returns true if unfinished messages prevent reading others.
         def blocked? = @order.blocked?
 
-        def partition = self # as WorkItem has it
-        def position = @done_offsets.position
-        def done_beyond = @done_offsets.done_beyond # offsets that are done after the position
+        def become_ready
+          @state = :ready
+          @retry_at = nil
+        end
+
+        # librdkafka has put messages into the empty queue. It doesn't say so again before they are
+        # read, which may be later: there may be no room for them yet. Returns false if it is to be
+        # read later anyway.
+        def data_available
+          @data_available = true
+          state == :idle || gathering?
+        end
+
+        # former_in_flight: a worker holds messages of an earlier assignment. Returns false if it
+        # isn't read now.
+        def begin_reading(former_in_flight: false)
+          @state = former_in_flight ? :idle : :reading
+          return false if former_in_flight
+
+          enable_wakeups if @new
+          @more ||= @data_available
+          @data_available = false
+          return true if gathering?
+
+          @room = @done_offsets.room(@reader.next_offset, [@order.room, @limit].min)
+          true
+        end
+
+        # Reads what has come in, or seeks. If fewer messages have come than a batch may have,
+        # retry_at says how long to wait for more. Returns errors.
+        def read
+          if seek_now? then seek_to_place
+          elsif @room.positive? && !seeking? && @unpacked.nil? then gather
+          else []
+          end
+        end
+
+        # What was read and needs the keys that the user's callable returns (`ordered_by:`), as a
+        # slice; nil: nothing does. Until `assign_keys` has them, it stays.
+        def awaiting_keys
+          Slice.new(topic, number, @unpacked.messages) if by_key? && @unpacked && !@unpacked.keys
+        end
+
+        def assign_keys(keys) = @unpacked.keys = keys # one for each message
+
+        # Returns true if it is in backoff now.
+        def end_reading
+          @state = retry_at && (seeking? || !more?) ? :backoff : :idle
+          @state == :backoff
+        end
+
+        # Work items.
+
+        # A work item of messages to process, or nil. The item has no messages if nothing is
+        # unfinished and only records follow that aren't delivered (transaction markers, aborted
+        # messages): the position has to move past those.
+        def next_item
+          return if revocation
+
+          put if @unpacked && !seeking?
+          messages, keys = @order.take
+          if messages then item = item([Slice.new(topic, number, messages)], keys)
+          elsif gap_ahead? && !seeking? then item = item_of_gap
+          end
+          @in_flight += 1 if item
+          item
+        end
+
+        # A worker is about to try a work item again. Returns false if it mustn't: the partition was
+        # revoked meanwhile, or has moved elsewhere.
+        def take(item)
+          return false if revocation || !item.order.equal?(@order) || !keeps?(item)
+
+          @in_flight += 1
+          true
+        end
+
+        # Returns the parts of a work item that no worker holds any more: WorkItem#parts.
+        def release(item)
+          @in_flight -= 1
+          item.parts
+        end
+
+        # A part waits for its retry. Returns false if a commit doesn't have its failures.
+        def failed(part)
+          part.order.await_retry(part) if part.keys && part.failed_alone?
+          @done_offsets.failed(part)
+        end
+
+        # What becomes of a part: it waits in :backoff, or it is :ready for another try. Nil if it
+        # is done, or a seek passes over it.
+        def put_back(part)
+          return unless keeps?(part)
+          return :backoff if part.retry_at && !succeeded_since?(part.awaiting)
+          return :ready unless part.done?
+
+          @order.release(part)
+          nil
+        end
+
+        # A handler has processed messages. began: when that try began, in monotonic seconds.
+        def succeeded(began)
+          @last_success = [@last_success, began].compact.max
+        end
 
         # Returns true if a worker reads it or holds a work item of it.
         def in_flight? = in_flight.positive? || state == :reading
+
+        # Seeks.
+
+        # Forgets what was read and continues at that place, once nothing is in flight. If a work
+        # item asks for it, whose batch ended with the offset `last`, unfinished messages before
+        # both places are processed first, but not those of the work item. If two work items ask,
+        # the earlier place counts.
+        def seek(place, item = nil, last = nil)
+          unless seeking? && (rank(place) <=> rank(@place)) == 1
+            @place = place
+            @before = [@before, last&.next, rank(place).first].compact.min
+          end
+          pass_over(item, behind: !place.is_a?(Integer)) if item
+        end
+
+        def seeking? = !@place.nil?
+
+        # The lowest offset for which a seek waits; nil if there is none.
+        def waits_for = seeking? && @before ? @done_offsets.unfinished(@before) : nil
+
+        # Returns false if it seeks, and doesn't wait for that work item. It waits for messages of
+        # it, or for the end of its pause: others of its keys may be behind it. It doesn't wait for
+        # one that is held.
+        def keeps?(item)
+          return true unless seeking?
+
+          if item.held?
+            pass_over(item)
+            return false
+          end
+          item.done? || item.offsets.any? { |offset| offset < @before.to_i }
+        end
+
+        # Offsets.
+
+        # The messages of the item's batch up to that offset are done.
+        def done(item, offset)
+          if item.slice.nil? then @done_offsets.skip_to(offset + 1)
+          elsif item.keys then offsets = @done_offsets.done(item.slice, offset, after: item.marked)
+          else @done_offsets.move_to(offset + 1)
+          end
+          @in_doubt = false
+          note_progress(offsets)
+        end
 
         # Returns true if a transaction, or a seek in progress, may have committed another offset
         # than the position.
         def in_doubt? = @in_doubt || (seeking? && state == :reading) ? true : false
 
-        # revocation: :begun or :finished. Handlers that process its messages learn of it:
-        # Batch#each ends early.
-        def revoke(revocation)
-          @reader.shut
-          @revocation = revocation
-          @progress&.clear if revocation == :finished
-          running = @attempts_lock.synchronize { @attempts.keys }
-          running.each { |attempt| attempt.end_early(at_once: revocation == :finished) }
-        end
+        def enter_doubt = @in_doubt = true
 
-        # A handler makes that attempt during the block. Workers call it without the scheduler's
-        # lock.
-        def with_attempt(attempt)
-          @attempts_lock.synchronize { @attempts[attempt] = true }
-          attempt.end_early if revocation
-          yield
-        ensure
-          @attempts_lock.synchronize { @attempts.delete(attempt) }
-        end
+        def position = @done_offsets.position
+        def done_beyond = @done_offsets.done_beyond # offsets that are done after the position
 
         # Where its next owner begins if nothing more is committed; nil before the first read.
         def resume_entry = (position || @first)&.then { |offset| entry_with_acks(offset) }
@@ -256,11 +315,25 @@ module Skep
         # The leader epoch of the message before that offset, to commit with it; nil if unknown.
         def epoch(offset) = @reader.epochs.at(offset)
 
+        def partition = self # as WorkItem has it
         def close = @reader.close
         def to_s = "#{topic}/#{number}"
         def inspect = "#<Skep::Kafka::Processing::AssignedPartition #{self} #{state}>"
 
         private
+
+        def running = @attempts_lock.synchronize { @attempts.keys }
+
+        # Returns true if a success began after that time.
+        def succeeded_since?(time)
+          time && last_success ? last_success > time : false
+        end
+
+        # A seek doesn't wait for the work item. behind: nor for messages behind it of its keys,
+        # which may be read again with it. (A seek to an offset reads none before it again.)
+        def pass_over(item, behind: true)
+          @order.take_until(@before, item, behind:) if @before
+        end
 
         # Earlier places are lower. Places whose offset isn't known yet are above all offsets.
         def rank(place)
@@ -329,15 +402,16 @@ module Skep
 
         def gather
           held = @gathered.sum(&:size)
-          message_set, @errors, count, end_offset = @reader.read(@room - held)
+          message_set, errors, count, end_offset = @reader.read(@room - held)
           @more = held + count >= @room
           @due = OS.now + @max_wait if @gathered.empty?
           @end_offset = end_offset if end_offset || !message_set.empty?
           @gathered << message_set unless message_set.empty?
           @first ||= message_set.first_offset
-          return if @gathered.empty?
-
-          @more || OS.now >= @due ? unpack : @retry_at = @due
+          if @gathered.any?
+            @more || OS.now >= @due ? unpack : @retry_at = @due
+          end
+          errors
         end
 
         # By key the messages are an array: they are compared by identity.
@@ -374,12 +448,14 @@ module Skep
           @unpacked = nil
         end
 
-        def seek_now
-          restart_at(@reader.restart { @seeking.call(topic, number, @place) })
+        # Returns errors.
+        def seek_to_place
+          restart_at(@reader.restart { @seeking.call(@place) })
           @place = @before = nil
+          []
         rescue LibrdkafkaError => e # no answer: tried again, since what was read is dropped already
-          @errors = [[Librdkafka::ErrorCode::STATE, e.message]]
           @retry_at = OS.now + RETRY_SECONDS
+          [[Librdkafka::ErrorCode::STATE, e.message]]
         end
       end
     end

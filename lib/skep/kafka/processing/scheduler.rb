@@ -111,10 +111,11 @@ module Skep
         def release(item)
           @lock.synchronize do
             partition = item.partition
-            partition.item_released
-            parts = item.parts.each { |part| partition.failed(part) if part.retry_at }
+            parts = partition.release(item)
+            failed = parts.select { |part| part.retry_at && partition.failed(part) }
             next forget_revoked(partition) if partition.revocation
 
+            @offset_committer&.failed(partition) if failed.any?
             parts.each { |part| put_back(part) }
             probe_soon(partition)
             make_ready_if_needed(partition)
@@ -178,7 +179,7 @@ module Skep
             partition = item.partition
             partition.seek(place, item, last)
             item.drop
-            @backoff.drop(partition) { |entry| !keep?(partition, entry) }
+            @backoff.drop(partition) { |one| one.equal?(partition) || !partition.keeps?(one) }
             partition.waits_for
           end
         end
@@ -219,7 +220,7 @@ module Skep
           wanted = keys.to_h { |key| [key, true] }
           @lock.synchronize do
             found = @assignment.assigned.select { |partition| wanted.key?(partition.key) }
-            found.each { |partition| partition.revoke(:begun) }
+            found.each(&:begin_revocation)
             found.each { |partition| forget_revoked(partition) }
           end
         end
@@ -230,7 +231,7 @@ module Skep
         # What is in flight is lost from here on. Returns what to commit, as `committable_offsets`.
         def finish_revocation(partitions)
           @lock.synchronize do
-            partitions.each { |partition| partition.revoke(:finished) }
+            partitions.each(&:finish_revocation)
             committable(partitions)
           end
         end
@@ -317,14 +318,7 @@ module Skep
         # A work item from the ready queue. Between `pop` and the lock its partition may have been
         # revoked or have moved elsewhere.
         def take(item)
-          @lock.synchronize do
-            partition = item.partition
-            next if partition.revocation || partition.stale?(item)
-            next if partition.seeking? && !partition.waits_for?(item)
-
-            partition.item_taken
-            item
-          end
+          @lock.synchronize { item if item.partition.take(item) }
         end
 
         # Needs no lock while it reads: a partition that is being read is in no queue.
@@ -332,10 +326,9 @@ module Skep
           return unless @lock.synchronize { begin_reading(partition) }
 
           begin
-            partition.read
-            partition.errors.each { |code, text| @report&.unreadable(partition, code, text) }
+            partition.read.each { |code, text| @report&.unreadable(partition, code, text) }
             partition.assign_keys(yield(partition)) if partition.awaiting_keys
-            @lock.synchronize { next_of(partition) }
+            @lock.synchronize { partition.next_item }
           ensure
             @lock.synchronize { end_reading(partition) }
           end
@@ -344,25 +337,15 @@ module Skep
         # A new assignment waits for the work of an earlier one.
         def begin_reading(partition)
           return false if partition.revocation
-          return partition.begin_reading unless @assignment.previous_in_flight?(partition)
 
-          partition.idle
-          false
-        end
-
-        def next_of(partition)
-          return if partition.revocation
-
-          partition.next_item.tap { |item| partition.item_taken if item }
+          partition.begin_reading(former_in_flight: @assignment.previous_in_flight?(partition))
         end
 
         def end_reading(partition)
-          partition.idle
+          waits = partition.end_reading
           return forget_revoked(partition) if partition.revocation
-          return make_ready_if_needed(partition) unless partition.wait?
 
-          partition.back_off
-          back_off(partition)
+          waits ? back_off(partition) : make_ready_if_needed(partition)
         end
 
         # librdkafka commits stored offsets in one request, of 1 MiB at most: of so many partitions
@@ -381,24 +364,11 @@ module Skep
           :stored
         end
 
-        # Returns true if a seek waits for what is in backoff. It waits for no message that is held.
-        def keep?(partition, entry)
-          return false if entry.equal?(partition)
-
-          partition.pass_over(entry) if entry.held?
-          !entry.held? && partition.waits_for?(entry)
-        end
-
-        # Part of a released work item: it waits for its retry or for a worker, or it is done.
+        # Part of a released work item.
         def put_back(part)
-          partition = part.partition
-          return if partition.seeking? && !keep?(partition, part)
-
-          @offset_committer&.failed(partition) if part.retry_at && partition.failed(part)
-          if part.retry_at && !partition.succeeded_since?(part.awaiting)
-            back_off(part, part.awaiting)
-          elsif part.done? then partition.release(part)
-          else make_ready(part)
+          case part.partition.put_back(part)
+          when :backoff then back_off(part, part.awaiting)
+          when :ready then make_ready(part)
           end
         end
 
@@ -407,7 +377,7 @@ module Skep
         end
 
         def make_ready(entry)
-          entry.ready
+          entry.become_ready
           enqueue(entry)
         end
 
@@ -427,8 +397,7 @@ module Skep
         end
 
         def make_ready_if_needed(partition)
-          return if partition.revocation || !%i[idle backoff].include?(partition.state)
-          return unless partition.more?
+          return unless partition.runnable?
 
           @backoff.delete(partition)
           make_ready(partition)
@@ -448,8 +417,7 @@ module Skep
         # librdkafka has new messages of the partition, which may have been revoked meanwhile.
         def data_available(id)
           partition = @assignment[id] or return
-          partition.data_available
-          make_ready_if_needed(partition) if partition.state == :idle || partition.gathering?
+          make_ready_if_needed(partition) if partition.data_available
         end
 
         # (A commit of the position of a partition in doubt could take the group's offset back.)

@@ -3,6 +3,17 @@
 # Messages of a partition that must be processed in order, by one worker at a time. A partition has
 # one work item at a time; with `ordered_by: :key` it has many, and no key is in two of them.
 #
+# | state | what it is | what ends it |
+# |---|---|---|
+# | in flight | a worker tries its messages, slice by slice | `Scheduler#release` |
+# | ready | in the scheduler's queue, for another try | a worker takes it |
+# | in backoff | until `retry_at`, or until other messages succeed (`awaiting`) | `become_ready` |
+# | held | in backoff for ever: `on_error` says :pause | the node's end, or a seek |
+# | done | it has no slice left | |
+#
+# A seek forgets it in each of these, unless it waits for it (AssignedPartition#keeps?). While it is
+# in flight:
+#
 #   item.slice                # the messages to try now; nil when the item is done
 #   item.next_slice           # the slice is done
 #   item.marked = 41          # the slice's messages up to that offset are done
@@ -41,7 +52,7 @@ module Skep
           @split_off = []
         end
 
-        def ready = @retry_at = nil # the scheduler ends its backoff
+        def become_ready = @retry_at = nil # the scheduler ends its backoff
         def slice = @slices.first
         def done? = @slices.empty?
         def held? = retry_at == Float::INFINITY # see `pause`

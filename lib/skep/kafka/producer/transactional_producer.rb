@@ -74,7 +74,7 @@ module Skep
         def end_batch(partition, offset)
           raise @batch_error if @batch_error
 
-          partition.in_doubt = true # commit no offset outside of the transaction
+          partition.enter_doubt # commit no offset outside of the transaction
           end_transaction(partition, offset)
         end
 

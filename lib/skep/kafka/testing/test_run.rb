@@ -110,11 +110,11 @@ module Skep
         def outputs = FakeProducers.new(@node.produced, @options)
         def dead_letter_queue = FakeDeadLetterQueue.new(@options.settings, @node)
 
-        def partition(key, log, id)
+        def partition(key, log, id, **more)
           reader = Processing::PartitionReader.new(log, *key)
           Processing::AssignedPartition.new(
             reader, id:, wakeup_pipe: @scheduler.wakeup_pipe, options: @options.for(key.first),
-                    seeking: ->(_topic, _number, place) { log.seek(place) }
+                    seeking: ->(place) { log.seek(place) }, **more
           )
         end
 
