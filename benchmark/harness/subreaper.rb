@@ -7,9 +7,10 @@ require_relative "../server/process_tree"
 #
 #   exit(Subreaper.run { Command.start(ARGV) })   # the block returns the exit code
 #
-# This process is a subreaper, so it inherits what its child leaves. It passes TERM and HUP on. If
-# it is killed itself, its child gets TERM, and ends what it has started. Where pidfds can't be had
-# the block runs in this process.
+# This process is a subreaper, so it inherits what its child leaves, and reaps it: the program that
+# stops a broker waits until the broker's pid is free. It passes TERM and HUP on. If it is killed
+# itself, its child gets TERM, and ends what it has started. Where pidfds can't be had the block
+# runs in this process.
 module Skep
   module Benchmarks
     module Subreaper
@@ -23,7 +24,7 @@ module Skep
           return yield unless OS.native? && OS::Pidfd.native?
 
           OS::ProcessTree::Prctl.subreaper!
-          status = start(Skep.pidfd(Process.pid), &).wait
+          status = reap_until(start(Skep.pidfd(Process.pid), &))
           end_leftovers
           status.exitstatus || (128 + status.termsig)
         end
@@ -43,7 +44,13 @@ module Skep
           PASSED_ON.each { |name| trap(name) { child.signal(name) } }
           trap("INT") { nil } # a terminal sends it to both
           [begins, begin_now].each(&:close)
-          child
+          pid
+        end
+
+        # Returns the status of that child; reaps inherited ones meanwhile.
+        def reap_until(child)
+          pid, status = Process.wait2 until pid == child
+          status
         end
 
         # An exception, for which `ensure` runs.

@@ -69,6 +69,22 @@ class KafkaBenchmarkTest < Skep::TestCase
     assert_equal({ "queued.min.messages" => "7" }, known)
   end
 
+  test "a broker that doesn't stop costs no figures" do
+    require_relative "../../benchmark/command"
+    require_relative "../../benchmark/kafka"
+    cluster = Skep::Benchmarks::Kafka.class_eval("Cluster", __FILE__, __LINE__)
+    Dir.mktmpdir do |folder|
+      program = "#!/bin/sh\n" + '[ "$1" = start ] || { echo "it still runs"; exit 1; }'
+      File.write("#{folder}/broker", program)
+      before, ENV[BROKER] = ENV.fetch(BROKER, nil), "#{folder}/broker"
+      File.chmod(0o755, ENV.fetch(BROKER))
+      _, err = capture_io { assert_equal("figures", cluster.during { "figures" }) }
+      assert_equal "bench: the broker's program can't kill it: it still runs\n", err
+    ensure
+      ENV[BROKER] = before
+    end
+  end
+
   private
 
   def newer_client?

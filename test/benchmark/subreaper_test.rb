@@ -22,7 +22,15 @@ class BenchmarkSubreaperTest < Skep::TestCase
     puts "code #{code}"
   RUBY
   WAIT = "$stdin.read"
-  private_constant :BENCHMARK, :WAIT
+  # As the program that stops a broker does, which isn't the broker's parent.
+  KILL_ORPHAN = <<~'RUBY'
+    orphan = IO.popen(["sh", "-c", "sleep infinity >/dev/null & echo $!"], &:read).to_i
+    Process.kill(:KILL, orphan)
+    deadline = Skep::OS.now + 120
+    $stdin.wait_readable(0.02) while File.exist?("/proc/#{orphan}") && Skep::OS.now < deadline
+    puts "reaped" unless File.exist?("/proc/#{orphan}")
+  RUBY
+  private_constant :BENCHMARK, :WAIT, :KILL_ORPHAN
 
   def setup
     super
@@ -36,6 +44,11 @@ class BenchmarkSubreaperTest < Skep::TestCase
   test "ends what a benchmark has started that was killed or has raised" do
     assert_equal [137, []], result("Process.kill(:KILL, Process.pid); #{WAIT}")
     assert_equal [1, []], result('$stderr.reopen(IO::NULL); raise "a bug"')
+  end
+
+  test "reaps what a benchmark has left and killed" do
+    code, left, lines = run_benchmark(KILL_ORPHAN)
+    assert_equal [3, [], true], [code, left, lines.include?("reaped")]
   end
 
   test "passes TERM on to the benchmark, and lets it end in order" do
