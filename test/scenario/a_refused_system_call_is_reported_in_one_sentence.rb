@@ -2,7 +2,8 @@
 
 # A system call that skep needs fails, as under a seccomp filter or on an old kernel. skep prints
 # one sentence with its name, and with SKEP_PURE=1 if that helps, and leaves no process running. The
-# same holds for too few descriptors, a wrong LISTEN_FDS and a missing /proc.
+# same holds for too few descriptors, a wrong LISTEN_FDS, a missing /proc, and without the C
+# extension for a full /dev/shm.
 require_relative "scenario"
 
 OPTIONAL = %w[memfd_create epoll_create1 prctl].freeze
@@ -58,4 +59,7 @@ Scenario.play do
   next unless Process.uid.zero? && system(*under, "true", err: File::NULL)
 
   refused.call("no /proc", "there is no /proc here", under:)
+  under[-2] = 'mount -t tmpfs -o size=4k tmpfs /dev/shm
+               head -c 4096 /dev/zero > /dev/shm/full; exec "$@"'
+  refused.call("a full /dev/shm", "no room .* /dev/shm", under:, env: { "SKEP_PURE" => "1" })
 end

@@ -13,6 +13,10 @@ module Skep
       end
     end
 
+    # A folder has no room for a page that processes share. Only the Ruby fallback needs a folder.
+    class PageFolderFull < Errno::ENOSPC
+    end
+
     # The system refuses a call that skep needs: a seccomp filter, an old kernel, a limit.
     #
     #   rescue SystemCallError => e
@@ -27,7 +31,10 @@ module Skep
                          "LimitNOFILE=)",
         Errno::ENFILE => "the system has no file descriptor left: raise fs.file-max",
         Errno::EFBIG => "the memory that its processes share is larger than a file may be: raise " \
-                        "the limit of file sizes (ulimit -f, LimitFSIZE=)"
+                        "the limit of file sizes (ulimit -f, LimitFSIZE=)",
+        PageFolderFull => "no room is left in /dev/shm for the memory that its processes share: " \
+                          "free some, make it larger (docker run --shm-size), or build skep's " \
+                          "C extension"
       }.freeze
       CALLS = [Errno::EPERM, Errno::EACCES, Errno::ENOSYS, Errno::EINVAL, Errno::ENOTSUP].freeze
       UNNAMED = "a system call that Ruby needs, such as ppoll(2)"

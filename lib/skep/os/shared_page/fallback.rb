@@ -79,12 +79,22 @@ module Skep
 
         private
 
-        def backing(bytes) = nameless.tap { |file| file.truncate(bytes) }
+        def folder = File.writable?("/dev/shm") ? "/dev/shm" : Dir.tmpdir
+
+        def backing(bytes)
+          file = nameless
+          file.truncate(bytes)
+          @io = file
+          file.tap { write_at("\0", 0) } # it takes room, so that a full folder is found here
+        rescue PageFolderFull
+          file.close
+          raise
+        end
 
         # Not interruptible: an exception from another thread (Timeout) would leave the file's name.
         def nameless
           Thread.handle_interrupt(Object => :never) do
-            file = Tempfile.create("skep", File.writable?("/dev/shm") ? "/dev/shm" : Dir.tmpdir)
+            file = Tempfile.create("skep", folder)
             file.tap { File.unlink(file.path) }
           end
         end
@@ -112,16 +122,23 @@ module Skep
         def fetch(place) = @io.pread(8, place).unpack1("Q")
 
         def store(place, integer)
-          @io.pwrite([integer & MASK].pack("Q"), place)
+          write_at([integer & MASK].pack("Q"), place)
           nil
         end
 
         def publish(place, bytes)
           @mutex.synchronize do
             sequence = fetch(place) + 1
-            @io.pwrite(bytes, buffer(place, sequence))
+            write_at(bytes, buffer(place, sequence))
             store(place, sequence)
           end
+        end
+
+        # The file takes room only where it was written to.
+        def write_at(bytes, place)
+          @io.pwrite(bytes, place)
+        rescue Errno::ENOSPC
+          raise PageFolderFull, "#{folder} is full: it holds the memory that processes share"
         end
 
         def buffer(place, sequence) = place + 128 + ((sequence % 2) * (BLOB + 2))
