@@ -257,6 +257,10 @@ module Skep
       # it is ready.
       def __boot_time_left = (@boot_deadline - OS.now unless @ready || @boot_deadline.nil?)
 
+      # The first node with this kind of work has that id.
+      def __work_begins_at(id) = @first_id = id
+      def __first_of_its_work? = id == @first_id.to_i
+
       def __imply_ready = @ready_implied = !@ready # for a plain block
       def __mold_order = @mold_order
       def __lend(producer) = @producer = producer

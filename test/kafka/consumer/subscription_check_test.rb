@@ -47,6 +47,16 @@ module Skep
                                member("billing-host-2", "refunds")], %w[orders])
       end
 
+      test "the first node of each source checks, if it is a static member" do
+        node = Struct.new(:__first_of_its_work?)
+        checks = [true, false].product([true, false]).map do |static, first|
+          consumer = Struct.new(:queue, :static_member?).new(@answers, static)
+          options = Struct.new(:group, :topics).new("g", %w[orders])
+          Consumer::SubscriptionCheck.for(options, node: node.new(first), consumer:)
+        end
+        assert_equal [true, false, false, false], checks.map { |check| !check.nil? }
+      end
+
       test "asks once, and again while the group rebalances" do
         with_answers do |asked|
           assert_nil @check.seconds_left

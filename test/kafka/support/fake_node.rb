@@ -37,6 +37,7 @@ class FakeNode
   def ready! = report("ready")
   def __boot_time_left = @boot_time_left
   def __progress_pages = nil
+  def __first_of_its_work? = id.zero?
   def wait_for_predecessor = !stopping?
   def thread(thread) = thread.zero? ? self : ThreadNode.new(self, thread)
   def assigned!(assigned = true, **facts) = report("assigned", assigned:, **facts)

@@ -2,7 +2,8 @@
 
 # A swarm of two static members stops and comes back with a topic more, then without the first one.
 # Its members get their former partitions, as Kafka doesn't look at their subscriptions. Long before
-# the end of a session the new topic is read, and the former one is nobody's.
+# the end of a session the new topic is read, and the former one is nobody's. The source isn't the
+# swarm's first work.
 require_relative "scenario"
 
 KafkaScenario.play do
@@ -21,7 +22,9 @@ KafkaScenario.play do
   end
   all = ->(*topics) { topics.product((0...4).to_a) }
   start = lambda do |*topics|
-    run_swarm(reader(topics, nodes: 2, kafka: { "session.timeout.ms" => "300000" }))
+    source = reader(topics, nodes: 2, kafka: { "session.timeout.ms" => "300000" })
+    other = "swarm.work(nodes: 1) { |node| node.wait until node.stopping? }"
+    run_swarm(source.sub("swarm.work(source)") { |work| "#{other}\n#{work}" })
   end
 
   swarm = start.call(a)

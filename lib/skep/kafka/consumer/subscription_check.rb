@@ -11,8 +11,8 @@
 #   check.difference                     # => { added: ["refunds"], removed: [] }; nil
 #   check.close
 #
-# Only a swarm's first node checks, once, after its first assignment. If its group is in the middle
-# of a rebalance then, it asks again. Topics that match a pattern aren't noticed.
+# Only the first node of a source checks, once, after its first assignment. If its group is in the
+# middle of a rebalance then, it asks again. Topics that match a pattern aren't noticed.
 module Skep
   module Kafka
     class Consumer
@@ -22,7 +22,7 @@ module Skep
 
         class << self
           def for(options, node:, consumer:)
-            return unless consumer.static_member? && node.id.zero?
+            return unless consumer.static_member? && node.__first_of_its_work?
 
             new(consumer, group: options.group, topics: options.topics)
           end

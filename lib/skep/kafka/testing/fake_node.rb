@@ -52,6 +52,7 @@ module Skep
         def ready? = @ready ? true : false # true once ready! was called
         def __boot_time_left = nil
         def __progress_pages = nil
+        def __first_of_its_work? = id.zero?
 
         def assigned!(assigned = true, **facts)
           Swarm::IPC::Arguments.assigned(assigned, facts)

@@ -102,6 +102,7 @@ module Skep
           task = spare? ? step_in : @birth["task"]
           return if @node.stopping?
 
+          @node.__work_begins_at(nodes_of(@swarm.tasks.first(task)))
           @swarm.tasks.fetch(task).run(@node, around: @swarm.__hooks(:around_handler))
         end
 
@@ -146,9 +147,11 @@ module Skep
         end
 
         def memory_meter
-          nodes = @swarm.tasks.sum { |task| task.nodes || @config.nodes }
-          Memory::MemoryMeter.new(@page, @layout.memory(@birth["page_index"]), @config, nodes:)
+          Memory::MemoryMeter.new(@page, @layout.memory(@birth["page_index"]), @config,
+                                  nodes: nodes_of(@swarm.tasks))
         end
+
+        def nodes_of(tasks) = tasks.sum { |task| task.nodes || @config.nodes }
 
         def helper_main
           HelperMain.new(@swarm.listeners, @node, query: SupervisorQuery.new(method(:report)),
