@@ -13,7 +13,7 @@ require_relative "scenario"
 KILLS = Integer(ENV.fetch("KILLS", "8"))
 PARTITIONS = 6
 NODES = 3
-MOST = 60_000 # messages that are written while nodes are killed
+MOST = 7_500 * KILLS # messages that are written while nodes are killed
 TICK = 0.05 # seconds between two writes
 RUNS = [500, 20_000].product(%i[partition key]).freeze
 
