@@ -57,6 +57,9 @@ module Skep
         end
       end
 
+      # Returns true if an assignment adds to the current one, instead of replacing it.
+      def cooperative? = Librdkafka::Bindings.rebalance_protocol(handle) == "COOPERATIVE"
+
       # Accepts a revocation: of this list in a cooperative group, otherwise of all partitions.
       def unassign(list)
         if cooperative?
@@ -249,8 +252,6 @@ module Skep
         InstanceIdTaken.new(name: @instance_id, group: @group,
                             cause: Librdkafka::Bindings.err2str(code), kept:)
       end
-
-      def cooperative? = Librdkafka::Bindings.rebalance_protocol(handle) == "COOPERATIVE"
     end
   end
 end

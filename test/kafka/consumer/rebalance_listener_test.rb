@@ -132,6 +132,23 @@ module Skep
         assert_equal [true], owned
       end
 
+      test "an assignment without a revocation replaces the last one" do
+        commits = []
+        @consumer.define_singleton_method(:begin_commit) { |all| super(all.tap { commits << all }) }
+        @scheduler.define_singleton_method(:finish_revocation) do |partitions|
+          super(partitions)
+          [["former", 0, 3], ["orders", 0, 1]]
+        end
+        listener = reporting(node = Testing.node)
+        Librdkafka::TopicPartitionList.make([["orders", 0]]) do |list|
+          2.times { listener.partitions_assigned(list) }
+        end
+        assert_equal [["orders", 0]], @scheduler.keys
+        assert_equal %w[assigned revoked assigned],
+                     node.events_named(:kafka_rebalance).map { |facts| facts[:change] }
+        assert_equal [[], [["orders", 0, 1]], []], commits
+      end
+
       test "reports a rebalance of more partitions than an event has room for" do
         keys = Array.new(12_000) { |number| ["#{"x" * 240}#{number}", 0] }
         node = Testing.node

@@ -53,6 +53,7 @@ module Skep
         # offset without committing them, so messages that this node has already processed are
         # redelivered in their order.
         def partitions_assigned(list)
+          take_back_replaced(list) unless @consumer.cooperative?
           commit
           add(list)
           @progress&.assigned
@@ -68,14 +69,7 @@ module Skep
         # #finish_revocation `mark` returns false.
         def partitions_revoked(list)
           @lost = lost = @consumer.lost?
-          deadline = OS.now + @options.rebalance_wait
-          leaving = @scheduler.begin_revocation(list.keys)
-          await_handlers(leaving, deadline) unless lost
-          @callbacks&.revoked(leaving)
-          done = @scheduler.finish_revocation(leaving)
-          commit_before_unassign(done, deadline) unless lost
-          @consumer.unassign(list)
-          report_rebalance(lost ? "lost" : "revoked", list.keys)
+          take_back(list.keys, list, lost) { |done| done }
         end
 
         # What is done was committed before.
@@ -149,6 +143,32 @@ module Skep
         def inspect = "#<Skep::Kafka::Consumer::RebalanceListener #{@scheduler.inspect}>"
 
         private
+
+        # Yields what is done, and commits what the block returns.
+        def take_back(keys, list, lost)
+          deadline = OS.now + @options.rebalance_wait
+          leaving = @scheduler.begin_revocation(keys)
+          await_handlers(leaving, deadline) unless lost
+          @callbacks&.revoked(leaving)
+          done = @scheduler.finish_revocation(leaving)
+          commit_before_unassign(yield(done), deadline) unless lost
+          @consumer.unassign(list)
+          report_rebalance(lost ? "lost" : "revoked", keys)
+        end
+
+        # While librdkafka waits for an assignment to be accepted, it begins another rebalance
+        # without a revocation: the next assignment replaces that one. Commits only what stays here:
+        # other members may have the rest already.
+        # Source: rd_kafka_cgrp_revoke_all_rejoin in librdkafka's rdkafka_cgrp.c.
+        def take_back_replaced(list)
+          held = @scheduler.keys
+          return if held.empty?
+
+          stays = list.keys.to_h { |key| [key, true] }
+          take_back(held, list, @consumer.lost?) do |done|
+            done.select { |topic, number,| stays.key?([topic, number]) }
+          end
+        end
 
         # Gives each reader the committed offset, so that it notices if the first read is elsewhere
         # (an offset reset), and each partition what the commit says of messages from there on. The
