@@ -91,6 +91,7 @@ require "skep/kafka/failure/failure_count"
 require "skep/kafka/failure/retry_backoff"
 require "skep/kafka/failure/failure_cause"
 require "skep/kafka/failure/retry_policy"
+require "skep/kafka/failure/present_failures"
 require "skep/kafka/failure/failure_handler"
 
 require "skep/kafka/processing/offset_origin"

@@ -45,6 +45,7 @@ class KafkaDependencyAwayTest < KafkaCase
       assert_operator @tries.size, :<=, 10 * KEYS
       late = @tries.count { |time| time > AWAY / 2 }
       assert_operator late, :<=, 2 * KEYS
+      check_outage
     end
   end
 
@@ -166,6 +167,18 @@ class KafkaDependencyAwayTest < KafkaCase
     raise IOError, "away" if now < AWAY
 
     messages.each { |message| @done[message.key] = now }
+  end
+
+  # One outage is reported, and the count of messages that had a part in it.
+  def check_outage
+    away, back = %i[kafka_dependency_away kafka_dependency_back].map do |name|
+      @outcome.node.events_named(name)
+    end
+    assert_equal [1, 1], [away.size, back.size]
+    assert_equal ["t", :dependency, "IOError: away"], away.first.values_at(:topic, :cause, :error)
+    assert_includes 1..KEYS, back.first[:messages]
+    assert_in_delta AWAY, back.first[:duration], 2
+    refute @outcome.node.work[:partitions].first.key?("failing")
   end
 
   # Returns the seconds between tries in the outage.

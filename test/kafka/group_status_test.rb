@@ -45,6 +45,21 @@ class KafkaGroupStatusTest < Skep::TestCase
     assert_in_delta 0.00115, group.partitions.first.handler_times.first, 0.0001
   end
 
+  test "what fails is told by topic and cause, outages first" do
+    lost = { **failing(2, "dependency"), "held" => false }
+    group, = all([node(0, failing(0, "message"), failing(1, "dependency"), lost),
+                  node(1, failing(3, "dependency", ago: 12)),
+                  { **node(2, failing(4, "dependency")), "state" => "dead" }])
+    assert_equal [["dependency", true], ["message", false]],
+                 group.failing.map { |one| [one.cause, one.away?] }
+    away, bad = group.failing.map(&:to_s)
+    assert_match(/\Aorders, 2 partitions: dependency unavailable for \d{2,} s\z/, away)
+    assert_match(%r{\Aorders/0, offset 41, attempt 3: bad message for \d+ s\z}, bad)
+    assert_empty all([node(0, row(0))]).first.failing
+    [1, {}, failing(0, "x")["failing"], { **failing(0, "message")["failing"], "since" => "x" }]
+      .each { |odd| assert_empty all([node(0, { **row(0), "failing" => odd })]) }
+  end
+
   test "handler times are those of the nodes, and nil without any" do
     histogram = row(0)["handler"]
     timed = node(0)
@@ -82,6 +97,11 @@ class KafkaGroupStatusTest < Skep::TestCase
   def node(id, *rows, lag: 0, unknown: 0, rate: 0.0)
     { "id" => id, "work" => { "kind" => "kafka", "group" => "g", "lag" => lag, "rate" => rate,
                               "lag_unknown" => unknown, "partitions" => rows } }
+  end
+
+  def failing(number, cause, ago: 0)
+    { **row(number), "failing" => { "cause" => cause, "messages" => 1, "offset" => 41,
+                                    "attempt" => 3, "since" => Skep::OS.now - ago } }
   end
 
   def row(number, lag: 5, held: true, messages: 1)

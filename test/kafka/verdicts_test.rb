@@ -4,6 +4,7 @@ require "test_helper"
 require "kafka/verdicts/dependency"
 require "kafka/verdicts/connection_pool"
 require "kafka/verdicts/observation"
+require "kafka/verdicts/outages"
 require "kafka/verdicts/plan"
 require "kafka/verdicts/table"
 require "json"
@@ -44,6 +45,8 @@ class VerdictsTest < Skep::TestCase
     assert_predicate observation("lost_lock", seconds: 4.0, unfit: [7], ill: 7), :right?
     refute_predicate observation("lost_lock", seconds: 4.0, unfit: [7, 8], ill: 7), :right?
     refute_predicate observation("refuses", back_after: 0.3, unfit: [7]), :right?
+    refute_predicate observation("refuses", wrong_outages: ["7 reports no end"]), :right?
+    assert_predicate observation("refuses", wrong_outages: []), :right?
     assert_predicate observation("refuses", back_after: 0.3), :right?
     refute_predicate observation("refuses", back_after: nil), :right?
     refute_predicate observation("refuses", back_after: 0.3, lost: [4]), :right?
@@ -83,6 +86,19 @@ class VerdictsTest < Skep::TestCase
     pool = Verdicts::ConnectionPool.new([1], size: 2)
     pool.drain
     assert_raises(Verdicts::ConnectionPool::Exhausted) { pool.ask(0) }
+  end
+
+  test "an outage begins and ends once in each process" do
+    away, back = %w[away back].map { |name| { "event" => "kafka_dependency_#{name}", "pid" => 7 } }
+    moved, gone = [{ "event" => "kafka_rebalance", "pid" => 7, "change" => "revoked" },
+                   { "event" => "node_died", "pid" => 7 }]
+    { [away, back, away, back] => [2, 0, []], [away, away] => [2, 1, [7]], [back] => [0, 1, []],
+      [away, back, back] => [1, 1, []], [away, gone] => [1, 0, []],
+      [away, moved, away, back] => [2, 0, []], [away, moved, back] => [1, 0, []],
+      [away, moved] => [1, 0, []] }.each do |events, (begun, wrong, open)|
+      outages = Verdicts::Outages.new(events)
+      assert_equal [begun, wrong, open], [outages.begun, outages.wrong.size, outages.open]
+    end
   end
 
   private

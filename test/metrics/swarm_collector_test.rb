@@ -66,8 +66,9 @@ class SwarmCollectorTest < Skep::TestCase
   test "reports a consumer group's work, and each partition once" do
     row = { "topic" => "orders", "partition" => 3, "held" => true, "position" => 10, "end" => 12,
             "lag" => 2 }
+    counts = { "messages" => 5, "verdict_dependency" => 2 }
     works = [kafka_work("orders", totals: { "rebalances" => 3 },
-                                  by_topic: [topic("orders", "messages" => 5)])]
+                                  by_topic: [topic("orders", counts)])]
     nodes = [node(0, work: kafka(row, { **row, "partition" => 4, "held" => false })),
              node(1, work: kafka({ **row, "lag" => nil }))]
     metrics = figures(status(works:, nodes:))
@@ -75,11 +76,27 @@ class SwarmCollectorTest < Skep::TestCase
       'skep_kafka_messages_total{work="0",group="billing",topic="orders"}' => "5",
       'skep_kafka_failures_total{work="0",group="billing",topic="orders"}' => "0",
       'skep_kafka_rebalances_total{work="0",group="billing"}' => "3",
+      'skep_kafka_verdicts_total{work="0",group="billing",topic="orders",cause="dependency"}' =>
+        "2",
+      'skep_kafka_verdicts_total{work="0",group="billing",topic="orders",cause="message"}' => "0",
+      'skep_kafka_dependency_away{group="billing",topic="orders"}' => "0",
       'skep_handler_seconds_bucket{work="0",group="billing",topic="orders",le="0.25"}' => "1",
       'skep_kafka_partitions{node="0",group="billing"}' => "1",
       'skep_kafka_end{group="billing",topic="orders",partition="3"}' => "12"
     }.each { |series, value| assert_equal value, metrics[series], series }
     assert_equal 1, metrics.keys.grep(/skep_kafka_position/).size
+  end
+
+  test "reports a dependency as unavailable, or a part of it, by topic" do
+    rows = %w[dependency part_of_dependency message].map do |cause|
+      { "topic" => cause, "partition" => 3, "held" => true,
+        "failing" => { "cause" => cause, "messages" => 1, "since" => 1, "offset" => 1,
+                       "attempt" => 1 } }
+    end
+    metrics = figures(status(nodes: [node(0, work: kafka(*rows))]))
+    assert_equal %w[1 1 0], rows.map { |row|
+      metrics["skep_kafka_dependency_away{group=\"billing\",topic=\"#{row["topic"]}\"}"]
+    }
   end
 
   test "reports no lag of a process that has ended, and how many partitions have no known lag" do

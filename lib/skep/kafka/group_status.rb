@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "skep/os"
 require "skep/swarm/stats"
 
 # A consumer group as the nodes of a swarm report it: what `skep status`, `skep top`, the page and
@@ -11,6 +12,8 @@ require "skep/swarm/stats"
 #   group.unknown        # => 3, partitions whose lag isn't known
 #   group.silent         # => [1], the ids of nodes that have reported no partitions
 #   group.partitions     # => [GroupStatus::Partition, …], by topic and number
+#   group.failing        # => [GroupStatus::Failing, …], what fails at present, and its cause
+#   group.failing.first.to_s   # => "orders, 12 partitions: dependency unavailable for 12 s"
 #   GroupStatus.lag([group])   # => [1980, "of 3 partitions and of node 1"]: the lag, and what it
 #                              #    leaves out; nil if it leaves nothing out
 #
@@ -21,6 +24,14 @@ module Skep
     class GroupStatus
       ENDED = %w[dead waiting].freeze
       COUNTS = %w[messages retries dead_letters skipped rebalances].freeze
+      # What may have caused a failure (Failure::FailureCause), in words.
+      CAUSES = {
+        "message" => "bad message", "process" => "process unfit, to be replaced",
+        "another_process" => "to be tried in another process",
+        "dependency" => "dependency unavailable",
+        "part_of_dependency" => "part of a dependency unavailable",
+        "unknown" => "no verdict yet"
+      }.freeze
       private_constant :ENDED
 
       class << self
@@ -63,7 +74,13 @@ module Skep
         def row?(row)
           row.is_a?(Hash) && row["topic"].is_a?(String) && row["partition"].is_a?(Integer) &&
             number?(row["rate"]) && COUNTS.all? { |name| number?(row[name]) } &&
+            failing?(row["failing"]) &&
             %w[position end lag].all? { |name| row[name].nil? || number?(row[name]) }
+        end
+
+        def failing?(row)
+          row.nil? || (row.is_a?(Hash) && CAUSES.key?(row["cause"]) &&
+            %w[messages since offset attempt].all? { |name| number?(row[name]) })
         end
 
         # Those of JSON may be infinite.
@@ -76,6 +93,7 @@ module Skep
         attr_reader :topic, :number
         attr_reader :node # the id of the node that has it; nil: none
         attr_reader :position, :end, :lag # nil: not known
+        attr_reader :failing # what fails at present (Failure::PresentFailures); nil: nothing
 
         # reports: pairs of a node and its row of the partition.
         def initialize(topic, number, reports)
@@ -83,10 +101,14 @@ module Skep
           node, row = reports.reverse.find { |one, row| row["held"] && !GroupStatus.ended?(one) }
           @node = node && node["id"]
           @position, @end, @lag = row.values_at("position", "end", "lag") if row
+          @failing = row["failing"] if row
         end
 
         # Returns true if no node has it since a process ended that had it.
         def lost? = node.nil? && @reports.any? { |_, row| row["held"] }
+
+        # Returns for how many seconds something has failed. (The status is of this host.)
+        def failing_for = [(OS.now - failing["since"]).round, 0].max
 
         def rate = rows.sum { |row| row["rate"] }.round(1)
         def handler_times = GroupStatus.handler_times(rows)
@@ -96,6 +118,34 @@ module Skep
         private
 
         def rows = @reports.map(&:last)
+      end
+
+      # Partitions of a topic in which messages fail for the same cause.
+      class Failing
+        attr_reader :topic, :cause
+
+        def initialize(topic, cause, partitions)
+          @topic, @cause, @partitions = topic, cause, partitions
+        end
+
+        # Returns true if a dependency is unavailable, or a part of it.
+        def away? = cause.end_with?("dependency")
+
+        def to_s
+          seconds = @partitions.map(&:failing_for).max
+          "#{topic}#{place}: #{CAUSES.fetch(cause)} for #{seconds} s"
+        end
+
+        def inspect = "#<#{self.class} #{self}>"
+
+        private
+
+        def place
+          return ", #{@partitions.size} partitions" if @partitions.size > 1
+
+          one = @partitions.first
+          "/#{one.number}, offset #{one.failing["offset"]}, attempt #{one.failing["attempt"]}"
+        end
       end
 
       attr_reader :name, :nodes
@@ -132,6 +182,13 @@ module Skep
       def partitions
         @partitions ||= reports.group_by { |_, row| row.values_at("topic", "partition") }
                                .sort_by(&:first).map { |key, reports| Partition.new(*key, reports) }
+      end
+
+      # By topic, the outages first.
+      def failing
+        groups = partitions.select(&:failing).group_by { |one| [one.topic, one.failing["cause"]] }
+        groups.map { |place, some| Failing.new(*place, some) }
+              .sort_by { |one| [one.away? ? 0 : 1, one.topic, one.cause] }
       end
 
       def inspect = "#<Skep::Kafka::GroupStatus #{name} #{lag.inspect}>"

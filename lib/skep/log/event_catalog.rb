@@ -37,6 +37,7 @@ module Skep
         kafka_database_offset_behind kafka_database_offset_reset
         handler_failed handler_exited dead_lettered not_dead_lettered clock_behind
         message_isolated message_quarantined kafka_process_unfit
+        kafka_dependency_away kafka_dependency_back
       ].freeze
     end
   end

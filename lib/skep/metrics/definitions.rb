@@ -69,6 +69,10 @@ module Skep
           Calls of the handler that failed and were repeated.
         counter skep_kafka_failures_total{work,group,topic}
           Calls of the handler, with its filter and deserializer, that raised an error.
+        counter skep_kafka_verdicts_total{work,group,topic,cause}
+          Failures, by what skep takes for their cause.
+        gauge skep_kafka_dependency_away{group,topic}
+          1 while a dependency of the topic's handler, or a part of it, is unavailable.
         counter skep_kafka_dead_letters_total{work,group,topic}
           Messages written to the dead letter topic.
         counter skep_kafka_skipped_total{work,group,topic}

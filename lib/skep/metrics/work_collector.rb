@@ -49,6 +49,13 @@ module Skep
           BY_TOPIC.each do |name|
             add("kafka_#{name}_total", done["totals"].fetch(name, 0), **labels, topic:)
           end
+          verdicts(done["totals"], **labels, topic:)
+        end
+      end
+
+      def verdicts(totals, **labels)
+        Kafka::GroupStatus::CAUSES.each_key do |cause|
+          add("kafka_verdicts_total", totals.fetch("verdict_#{cause}", 0), **labels, cause:)
         end
       end
 
@@ -63,6 +70,10 @@ module Skep
       def group(group)
         group.nodes.each { |node| node(node, group.name) }
         group.partitions.each { |one| partition(one, group.name) if one.node }
+        away = group.failing.select(&:away?).map(&:topic)
+        group.partitions.map(&:topic).uniq.each do |topic|
+          add("kafka_dependency_away", away.include?(topic), group: group.name, topic:)
+        end
       end
 
       def node(node, group)

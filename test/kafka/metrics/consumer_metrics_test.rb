@@ -88,6 +88,22 @@ class KafkaConsumerMetricsTest < Skep::TestCase
                             [published[:handler]["count"]])
   end
 
+  test "publishes what fails at present, and counts the causes" do
+    failing = { ["orders", 0] => { "cause" => "message" } }
+    present = Struct.new(:to_plain).new(failing)
+    @metrics.instance_variable_set(:@present, [present])
+    hold(0)
+    2.times { @metrics.verdict(batch(0, 0..9), :message) }
+    publish_at(102)
+    published = @node.given.last
+    assert_equal({ "cause" => "message" }, published[:partitions].first["failing"])
+    assert_equal 2, published[:by_topic].first["totals"]["verdict_message"]
+    present.to_plain = {}
+    @metrics.moved
+    publish_at(104)
+    refute @node.given.last[:partitions].first.key?("failing")
+  end
+
   test "publishes librdkafka's statistics once they arrive, and no client before" do
     hold(0)
     publish_at(100)

@@ -74,7 +74,7 @@ module Skep
         consumer = OrderedConsumer.new(@scheduler)
         Processing::Completion.new(node:, outputs: @outputs, poison: nil, report: @report,
                                    consumer:, scheduler: @scheduler, metrics: @metrics,
-                                   evidence: {}).commit
+                                   evidence: {}, present: {}).commit
         assert consumer.ordered
       ensure
         node&.close
@@ -89,7 +89,7 @@ module Skep
         completion = Processing::Completion.new(
           node:, outputs: @outputs, poison: Failure::PoisonDetector.new(node.crash_suspects),
           report: @report, consumer: @store, scheduler: @scheduler, metrics: @metrics,
-          evidence: {}
+          evidence: {}, present: {}
         )
         item = next_item(batch)
         yield if block_given?

@@ -4,6 +4,7 @@ require "scenario/scenario"
 require "skep/kafka"
 require "kafka/verdicts/dependency"
 require "kafka/verdicts/observation"
+require "kafka/verdicts/outages"
 require "kafka/verdicts/stream"
 require "fileutils"
 
@@ -49,7 +50,7 @@ module Verdicts
     # Returns true if the swarm isn't well afterwards.
     def observe(fault, number)
       @from = @swarm.events.size
-      @bad, @lost, @ill, broken = [], [], nil, nil
+      @bad, @lost, @ill, @unreported, broken = [], [], nil, nil, nil
       @earlier = condemned(0)
       begin
         steady
@@ -57,12 +58,14 @@ module Verdicts
         seconds = watch(fault)
         back_after = heal(fault)
         settle
+        await(BACK) { outages.open.empty? } if fault.cause == :dependency
       rescue Broken, Scenario::Failed => e
         broken = e.message
       end
       events = @swarm.events.drop(@from)
       seen = Observation.new(fault:, options: @options, seed: @plan.seed, number:, bad: @bad,
                              condemned: condemned(@from) - @earlier, lost: @lost,
+                             wrong_outages: wrong_outages(fault),
                              seconds:, back_after:,
                              replaced: events.count { |event| gone?(event) }, broken:,
                              unfit: pids(events, "kafka_process_unfit"), ill: @ill,
@@ -194,13 +197,35 @@ module Verdicts
       File.rename("#{path}.new", path)
     end
 
+    # Of the whole dependency an outage is reported and shown; a hang may hide others.
+    def wrong_outages(fault)
+      lasting = outages.open.map { |pid| "#{pid} reports no end" } if fault.cause == :dependency
+      [*@unreported, *outages.wrong, *lasting]
+    end
+
+    def outages = Outages.new(@swarm.events.drop(@from))
+
+    # Returns true if the status shows an outage that a node has reported.
+    def outage_shown?
+      return false if outages.open.empty?
+
+      groups = Skep::Kafka::GroupStatus.all(@swarm.status("verdicts"))
+      groups.flat_map(&:failing).any?(&:away?)
+    rescue Skep::Control::Unreachable # it is slow
+      false
+    end
+
     # Returns the seconds until the verdict; nil if there was none.
     def watch(fault)
       found =
         case fault.cause
         when :message then await(VERDICT * (fault.ends_nodes? ? 2 : 1)) { judged?(fault) }
         when :process then await(VERDICT / 2) { !ready.include?(@ill) }
-        when :dependency then await(fault.seconds) { false }
+        when :dependency
+          await(fault.seconds) { false }
+          shown = fault.kind != "refuses" || await(VERDICT) { outage_shown? }
+          @unreported = "no status shows the outage" unless shown
+          nil
         end
       Skep::OS.now - @planted_at if found
     end

@@ -13,10 +13,11 @@ module Verdicts
   # that were neither handled nor condemned, though later ones of their partition were.
   # seconds: until the verdict (the last bad message condemned, the ill node ended); nil: there was
   # none. back_after: seconds from the fault's end to the first message that was handled.
-  # planted_at, healed_at: as `mono` in the events.
+  # planted_at, healed_at: as `mono` in the events. wrong_outages: what is wrong with the reports of
+  # outages, in words.
   Observation = Struct.new(:fault, :options, :seed, :number, :bad, :condemned, :unfit, :ill, :lost,
                            :replaced, :seconds, :back_after, :planted_at, :healed_at, :broken,
-                           keyword_init: true) do
+                           :wrong_outages, keyword_init: true) do
     def right? = why_wrong.nil?
     def good_condemned = condemned - bad
 
@@ -24,7 +25,7 @@ module Verdicts
       return broken if broken
 
       condemned_good || wrong_message || wrong_process || wrong_dependency || unfit_well ||
-        lost_some
+        lost_some || wrong_outages&.first
     end
 
     # Are bad messages dead-lettered, skipped or held? If not they are retried for ever.

@@ -7,7 +7,8 @@ require "kafka/verdicts/plan"
 # In one swarm fail, one after another: a message that is bad, a process that is ill, and a
 # dependency that is unavailable. Each time the verdict is right: the bad message is
 # dead-lettered, the ill process is replaced, the dependency is waited for. No good message is ever
-# dead-lettered. (`rake verdicts` plants many more.)
+# dead-lettered. Each process reports the outage of the dependency once, and its end once; the
+# status shows it. (`rake verdicts` plants many more.)
 KINDS = %w[raises poisoned_cache refuses].freeze
 OPTIONS = { threads: 2, ordered_by: "partition", dead_letters: true, max_attempts: 3,
             retry_for: 300, max_messages: 100, marks: false }.freeze

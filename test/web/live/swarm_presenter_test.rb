@@ -26,11 +26,22 @@ class WebSwarmPresenterTest < Skep::TestCase
     refute present(nodes.first).to_h["sums"].key?("lag_unknown")
   end
 
+  test "a partition says what fails in it" do
+    facts = { "messages" => 1, "since" => Skep::OS.now + 60, "offset" => 41, "attempt" => 3 }
+    failing = partition("failing" => { "cause" => "dependency", **facts })
+    nodes = [node(0, work: kafka(failing, partition("partition" => 5)))]
+    bad, good = present(*nodes).to_h["partitions"].values_at("g/orders/4", "g/orders/5")
+    assert_equal({ "words" => "dependency unavailable", "seconds" => 0, "attempt" => 3 },
+                 bad["failing"])
+    refute good.key?("failing")
+  end
+
   test "whatever a node reports, the result is JSON" do
     odd = [nil, 1, "x", [], {}, [[]], { "a" => [nil] }, 1e300, Float::INFINITY]
     odd.each do |value|
       work = kafka(value, partition("topic" => value, "partition" => value, "lag" => value,
-                                    "rate" => value, "handler" => value, "messages" => value))
+                                    "rate" => value, "handler" => value, "messages" => value,
+                                    "failing" => value))
       named = { "rate" => value, "lag" => value, "group" => value, value.to_s => 1 }
       seen = present(node(0, work: { **work, **named }),
                      node(1, work: { "kind" => "kafka", "partitions" => value, "done" => value }))

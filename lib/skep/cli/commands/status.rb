@@ -19,14 +19,17 @@ module Skep
                     "skep status billing --exit-status > /dev/null"].freeze
         COLUMNS = %w[node pid mold state assigned restarts uss shared beat done last\ exit].freeze
         PARTITION = ["topic", "partition", "node", "position", "lag", "rate", "p50", "p99",
-                     "messages", "retries", "dead letters", "skipped", "rebalances"].freeze
+                     "messages", "retries", "dead letters", "skipped", "rebalances",
+                     "failing"].freeze
         SUSPECTS = 5
+        FAILING = 10 # lines of a group
         LIST_TIMEOUT = 2.0 # seconds
         STATE = COLUMNS.index("state")
         NODES_FROM = { "option" => "the option", "affinity" => "the CPU affinity",
                        "cpu_quota" => "the CPU quota" }.freeze
         ROWS = "rows: since their node's start"
-        private_constant :COLUMNS, :PARTITION, :SUSPECTS, :LIST_TIMEOUT, :STATE, :NODES_FROM, :ROWS
+        private_constant :COLUMNS, :PARTITION, :SUSPECTS, :FAILING, :LIST_TIMEOUT, :STATE,
+                         :NODES_FROM, :ROWS
 
         private
 
@@ -112,15 +115,22 @@ module Skep
                    "#{group.rate} messages/s, a batch takes #{p50} (p50) to #{p99} (p99)")
           totals = group.totals.map { |count, total| "#{count.tr("_", " ")} #{total}" }.join(", ")
           out.puts("#{name} since the swarm started: #{totals}")
+          failing(name, group.failing)
           return unless options[:partitions]
 
           rows = group.partitions.map { |one| partition(one) }
           out.puts(ROWS, UI::TextTable.new(PARTITION, rows))
         end
 
+        def failing(name, all)
+          all.first(FAILING).each { |one| out.puts("#{name} failing: #{UI.clean(one.to_s)}") }
+          out.puts("and #{all.size - FAILING} more") if all.size > FAILING
+        end
+
         def partition(one)
           [one.topic, one.number, one.node, one.position, one.lag, one.rate,
-           *one.handler_times.map { |seconds| UI::Humanize.seconds(seconds) }, *one.counts.values]
+           *one.handler_times.map { |seconds| UI::Humanize.seconds(seconds) }, *one.counts.values,
+           one.failing && one.failing["cause"].tr("_", " ")]
         end
 
         # The most suspicious first.

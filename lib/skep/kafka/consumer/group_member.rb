@@ -47,8 +47,10 @@ module Skep
             end
             scheduler = Processing::Scheduler.new(offset_store:, report:, topic_queue:,
                                                   offset_committer:)
+            present = options.all.to_h { |one| [one, Failure::PresentFailures.new(report)] }
+                             .compare_by_identity
             metrics = Metrics::ConsumerMetrics.new(node:, scheduler:, consumer:,
-                                                   group: options.group)
+                                                   group: options.group, present: present.values)
             if options.offsets == :database
               database_offsets = DatabaseOffsets.new(options.group, consumer, report)
             end
@@ -58,7 +60,8 @@ module Skep
             workers = numbers.map do |thread|
               Processing::Worker.new(handler, thread:, options:, node:, report:, consumer:, lease:,
                                               scheduler:, metrics:, outputs:, dead_letter_queue:,
-                                              exclusive_lock:, evidence:, database_offsets:)
+                                              exclusive_lock:, evidence:, present:,
+                                              database_offsets:)
             end
             Pipeline.new(scheduler:, metrics:, workers:)
           end

@@ -31,10 +31,10 @@ module Skep
         private_constant :HELD, :FINISH, :KEPT, :RETRIED, :MARKED, :SOME_MARKED, :ONE_BY_ONE,
                          :ENDLESS, :PAUSED, :POISON_HINTS
 
-        # evidence: TopicEvidence by the options of a topic.
+        # evidence, present: TopicEvidence and PresentFailures by the options of a topic.
         def initialize(node:, completion:, outputs:, poison:, options:, report:, scheduler:,
-                       metrics:, dead_letter_queue:, evidence:)
-          @evidence = evidence.fetch(options)
+                       metrics:, dead_letter_queue:, evidence:, present:)
+          @evidence, @present = evidence.fetch(options), present.fetch(options)
           @node, @completion, @outputs, @poison = node, completion, outputs, poison
           @options, @report, @dead_letter_queue = options, report, dead_letter_queue
           @scheduler, @metrics = scheduler, metrics
@@ -63,7 +63,9 @@ module Skep
           undo(item)
           case requested
           in [:pause, seconds, level] then pause(item, seconds, level)
-          in [:seek, place] then seek(item, place, last)
+          in [:seek, place]
+            @present.forget(item.partition)
+            seek(item, place, last)
           end
         end
 
@@ -102,7 +104,10 @@ module Skep
           evidence = evidence(item, history, id)
           decision = RetryPolicy.decide(attempt, history, evidence, @options, OS.now,
                                         spread: RetryBackoff.spread)
-          judge(id, history, evidence, decision) if id && history
+          if id && history
+            show(item, attempt, history, evidence, decision)
+            judge(id, history, evidence, decision)
+          end
           slice = item.settle(attempt, decision)
           report_kept(slice) if decision.why == :dead_letter_topic
           @options.waited(item.partition) if decision.why == :retry_for
@@ -127,6 +132,21 @@ module Skep
           return Evidence.new(others_wait:) unless history&.since && id
 
           @evidence.about(id, history, OS.now, others_wait:, behind: @scheduler.behind?(item))
+        end
+
+        # Keeps for the status what has failed, and its cause. RetryPolicy may have decided without
+        # one, as `on_error` says.
+        def show(item, attempt, history, evidence, decision)
+          given_up = decision.final? && decision.why != :retry_for
+          cause = given_up ? :message : FailureCause.of(attempt, history, evidence, @options)
+          cause = :dependency if cause == :part_of_dependency && all_fail?(evidence)
+          @metrics.verdict(item.slice, cause || :unknown)
+          @present.failed(item, attempt, history, evidence, cause)
+        end
+
+        # For FailureCause a part suffices; users want to know whether it is all.
+        def all_fail?(evidence)
+          evidence.elsewhere.first.zero? && FailureCause.several?(evidence)
         end
 
         # What fails in an outage has its first failure after it.
@@ -173,8 +193,12 @@ module Skep
         end
 
         def done(item, counter)
-          slice = item.slice
-          @completion.batch_done(item) and @metrics.count(slice, counter)
+          slice, unit = item.slice, item.unit
+          @completion.batch_done(item) or return
+
+          @present.gave_up(item.partition, unit)
+          @metrics.count(slice, counter)
+          true
         end
 
         # The message stays in its partition, and is tried again.

@@ -8,6 +8,7 @@
 #   metrics.start
 #   metrics.time(batch) { handler.call(batch, node) }
 #   metrics.count(batch, :messages, batch.size)    # one of TopicTotals::COUNTS
+#   metrics.verdict(batch, :message)               # it has failed: what skep takes for the cause
 #   metrics.rebalanced(changed, held)
 #   metrics.statistics = client_statistics         # librdkafka's
 #   metrics.close                                  # publishes for the last time
@@ -30,8 +31,9 @@ module Skep
         OTHER = Swarm::Stats::WorkTotals::OTHER
         private_constant :INTERVAL, :SHARE, :URGENT, :KEPT, :TIMED, :TOPICS, :OTHER
 
-        def initialize(node:, scheduler:, consumer:, group:, clock: OS.method(:now))
-          @node, @scheduler, @group = node, scheduler, group
+        # present: each topic's Failure::PresentFailures.
+        def initialize(node:, scheduler:, consumer:, group:, present: [], clock: OS.method(:now))
+          @node, @scheduler, @group, @present = node, scheduler, group, present
           @lag_offsets = LagOffsets.new(consumer)
           @clock = clock
           @partitions = {}
@@ -74,6 +76,11 @@ module Skep
         def count(batch, name, number = 1)
           of(batch.topic, batch.partition).count(name, number)
           @urgent ||= URGENT.include?(name)
+          changed
+        end
+
+        def verdict(batch, cause)
+          of(batch.topic, batch.partition).verdict(cause)
           changed
         end
 
@@ -205,7 +212,9 @@ module Skep
           found, @found_ends = @found_ends, nil
           @lag_offsets.update(held, now, found)
           done = @scheduler.positions
+          failing = @present.map(&:to_plain).reduce({}, :merge)
           held.each do |key, metrics|
+            metrics.failing = failing[key]
             position, beyond = done[key]
             metrics.update(epochs[key], position, beyond.to_i, @lag_offsets.start_of(key),
                            @lag_offsets.end_of(key))

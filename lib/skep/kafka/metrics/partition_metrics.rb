@@ -28,6 +28,7 @@ module Skep
         attr_reader :lag # unfinished messages; nil: not assigned, or not known yet
         attr_reader :rate # messages a second
         attr_reader :changed_at # when it was assigned or revoked: places in their order
+        attr_writer :failing # what fails at present, see Failure::PresentFailures; nil: nothing
 
         # totals: TopicTotals.
         def initialize(topic, number, now, totals:)
@@ -45,6 +46,8 @@ module Skep
           @lock.synchronize { @counts[name] += number }
           @totals.count(name, number)
         end
+
+        def verdict(cause) = @totals.count(:"verdict_#{cause}", 1)
 
         # Measures the block, which handles a batch that begins at the offset.
         def time(offset)
@@ -66,7 +69,7 @@ module Skep
             @held = held
             @assignment_epoch += 1
             @changed_at = OS.now
-            @position = @end = @lag = @begun = nil
+            @position = @end = @lag = @begun = @failing = nil
           end
         end
 
@@ -120,6 +123,7 @@ module Skep
           plain = { "topic" => @topic, "partition" => @number, "held" => held ? true : false,
                     "position" => @position, "end" => @end, "lag" => lag, "rate" => rate,
                     **counts.transform_keys(&:to_s) }
+          plain["failing"] = @failing if @failing
           timed ? { **plain, "handler" => durations } : plain
         end
 

@@ -5,6 +5,7 @@
 #
 #   totals = TopicTotals.new("orders")
 #   totals.count(:messages, 500)
+#   totals.count(:verdict_message, 1)   # a failure: what skep takes for its cause
 #   totals.took(1_234_567)      # the handler, in nanoseconds
 #   totals.to_plain             # => { "topic" => "orders", "totals" => …, "handler" => … }
 module Skep
@@ -17,6 +18,7 @@ module Skep
         def initialize(topic)
           @topic = topic
           @counts = COUNTS.to_h { |name| [name, 0] }
+          @counts.default = 0
           @durations = Swarm::Stats::Histogram.new
           @lock = Mutex.new
         end

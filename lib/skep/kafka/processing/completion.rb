@@ -49,10 +49,10 @@ module Skep
         REVOKED = "Its new owner processes them"
         private_constant :Marker, :COMMIT_SECONDS, :LATE, :UNDONE, :REVOKED
 
-        # evidence: Failure::TopicEvidence by the options of a topic.
+        # evidence, present: Failure::TopicEvidence and PresentFailures by the options of a topic.
         def initialize(node:, poison:, outputs:, report:, consumer:, scheduler:, metrics:,
-                       evidence:, database_offsets: nil)
-          @evidence = evidence
+                       evidence:, present:, database_offsets: nil)
+          @evidence, @present = evidence, present
           @node, @poison, @outputs, @database_offsets = node, poison, outputs, database_offsets
           @crash_suspects = node.crash_suspects
           @report, @consumer, @scheduler, @metrics = report, consumer, scheduler, metrics
@@ -70,12 +70,19 @@ module Skep
 
         def marker(item) = @database_offsets || Marker.new(self, item)
 
-        # The handler has processed so many messages; it begins with the next ones now. The block
-        # returns their units (WorkItem#unit).
-        def succeeded(item, count, &units)
+        # The handler has processed so many messages, up to that offset; it begins with the next
+        # ones now. The block returns their units (WorkItem#unit).
+        def succeeded(item, count, offset, &units)
           @evidence.fetch(item.partition.options).succeeded(count, @began, &units)
           @scheduler.succeeded(item.partition, @began)
+          recovered(item, offset, &units)
           @began = OS.now
+        end
+
+        # They are done, also without the handler.
+        def recovered(item, offset, &)
+          present = @present.fetch(item.partition.options)
+          @metrics.moved if present.any? && present.recovered(item.partition, offset, &)
         end
 
         # Returns false if the partition was lost before the batch's transaction was committed.
@@ -130,7 +137,7 @@ module Skep
           before = item.marked || (item.slice.first_offset - 1)
           store_mark(item, offset) unless item.marked && offset <= item.marked
           count = [item.slice.count_to(offset) - item.slice.count_to(before), 0].max
-          succeeded(item, count) { [item.unit(offset)] }
+          succeeded(item, count, offset) { [item.unit(offset)] }
           item.partition.revocation != :finished
         end
 

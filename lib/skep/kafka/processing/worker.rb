@@ -28,7 +28,7 @@ module Skep
         # thread: the worker's place on the node's status page; 0 for the node's main thread. The
         # others: see Consumer::GroupMember.build.
         def initialize(handler, thread:, options:, node:, report:, consumer:, lease:, scheduler:,
-                       metrics:, outputs:, dead_letter_queue:, exclusive_lock:, evidence:,
+                       metrics:, outputs:, dead_letter_queue:, exclusive_lock:, evidence:, present:,
                        database_offsets: nil)
           @handler, @node = handler, node.thread(thread)
           @report, @consumer, @lease, @lock = report, consumer, lease, exclusive_lock
@@ -38,7 +38,7 @@ module Skep
           @crash_suspects = @node.crash_suspects
           @poison = Failure::PoisonDetector.new(@crash_suspects)
           common = { node: @node, outputs: @outputs, poison: @poison, report:, scheduler:,
-                     metrics:, evidence: }
+                     metrics:, evidence:, present: }
           @completion = Completion.new(**common, consumer:, database_offsets:)
           @topics = options.all.to_h do |one|
             [one, topic(one, **common, completion: @completion, dead_letter_queue:)]
@@ -312,8 +312,11 @@ module Skep
           filtered = attempt.filtered
           @metrics.count(item.slice, :filtered, filtered) if filtered.positive?
           handled = attempt.slice.size.positive?
-          tried, units = attempt.tried(item.marked), item.units
-          @completion.succeeded(item, tried, &units) if @completion.batch_done(item) && handled
+          tried, offset, units = attempt.tried(item.marked), item.slice.last_offset, item.units
+          return unless @completion.batch_done(item)
+          return @completion.recovered(item, offset, &units) unless handled
+
+          @completion.succeeded(item, tried, offset, &units)
         end
       end
     end

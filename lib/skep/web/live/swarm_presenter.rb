@@ -62,8 +62,15 @@ module Skep
             ["#{group.name}/#{one.topic}/#{one.number}",
              { "group" => group.name, "topic" => one.topic, "partition" => one.number,
                "node" => one.node&.to_s, "position" => one.position, "lag" => one.lag,
-               "rate" => one.rate, "p50" => p50, "p99" => p99, **one.counts }]
+               "rate" => one.rate, "p50" => p50, "p99" => p99, "failing" => failing(one),
+               **one.counts }]
           end
+        end
+
+        def failing(partition)
+          facts = partition.failing or return
+          { "words" => Kafka::GroupStatus::CAUSES.fetch(facts["cause"]),
+            "seconds" => partition.failing_for, "attempt" => facts["attempt"] }
         end
 
         def workers = @nodes.values.select { |node| node["id"].is_a?(Integer) }

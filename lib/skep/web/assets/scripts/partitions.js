@@ -15,6 +15,8 @@ const line = (name) => (cell, row, key) => {
   set(cell.lastChild, format.count(row[name]))
   cell.chart.show(current().history)
 }
+const failing = ({ failing: facts }) =>
+  (facts ? `${facts.words} for ${format.span(facts.seconds)}, attempt ${facts.attempt}` : format.NONE)
 const sheet = new Sheet(find("partitions"), "Partitions", [
   { title: "Topic", name: "title", show: text((row) => `${row.topic} ${row.partition}`) },
   { title: "Node", number: true, show: text((row) => row.node ?? format.NONE) },
@@ -25,6 +27,7 @@ const sheet = new Sheet(find("partitions"), "Partitions", [
   { title: "Retries", number: true, show: text((row) => format.count(row.retries)) },
   { title: "Dead letters", number: true, show: text((row) => format.count(row.dead_letters)) },
   { title: "Skipped", number: true, show: text((row) => format.count(row.skipped)) },
+  { title: "Failing", show: text(failing) },
 ])
 
 const order = (one, other) => one.group.localeCompare(other.group) || one.topic.localeCompare(other.topic) || one.partition - other.partition

@@ -1,0 +1,178 @@
+# frozen_string_literal: true
+
+# What fails at present in the partitions of one handler, and what skep takes for the cause. The
+# status shows it. Reports when a dependency becomes unavailable, and when it is back. Thread-safe.
+#
+#   failures = PresentFailures.new(report)
+#   failures.failed(item, attempt, history, evidence, :message)   # nil: the cause isn't known
+#   failures.recovered(partition, 41) { units }   # messages of these units are done, up to there
+#   failures.gave_up(item.partition, item.unit)   # the message is dead-lettered or skipped
+#   failures.forget(partition)                    # it continues elsewhere
+#   failures.to_plain             # => { ["orders", 3] => { "cause" => "message", … } }
+#
+# An outage begins with the first failure of which a dependency is the cause. It ends with a
+# success, once no message fails any more that was part of it. If a rebalance takes all of them,
+# nothing is reported: they fail, or succeed, in another process.
+module Skep
+  module Kafka
+    module Failure
+      class PresentFailures
+        # Bad messages close to each other look like a part of a dependency for a moment.
+        LEAST = { dependency: 0.0, part_of_dependency: 3.0 }.freeze # seconds
+        HINTS = {
+          dependency: "Nothing succeeds in any node: a dependency is unavailable, or the handler " \
+                      "fails with every message. They are retried as long as that lasts",
+          part_of_dependency: "Many messages fail together: a part of a dependency is " \
+                              "unavailable. They are retried as long as that lasts"
+        }.freeze
+        AGAIN = 10.0 # seconds after an outage in which no other one is reported
+        Failing = Struct.new(:offset, :cause, :attempt, :since) # monotonic seconds
+        Outage = Struct.new(:topic, :since, :messages)
+        private_constant :LEAST, :HINTS, :AGAIN, :Failing, :Outage
+
+        # Returns false if there is nothing that could recover.
+        attr_reader :any
+        alias any? any
+
+        def initialize(report)
+          @report = report
+          @lock = Mutex.new
+          @any = false
+          @failing = {}.compare_by_identity # by partition: Failing by unit
+          @away = {} # the partition by unit, where a dependency is the cause
+          @over_at = -Float::INFINITY
+        end
+
+        # The item's try has failed; it isn't settled yet, so that none of it can recover meanwhile.
+        # history: a FailureCount.
+        def failed(item, attempt, history, evidence, cause)
+          return if item.partition.revocation
+
+          now = OS.now
+          begun = @lock.synchronize do
+            end_quietly if @outage && all_revoked?
+            failing, again = note(item, attempt, history, cause, now)
+            next unless LEAST.key?(cause)
+            next begin_outage(item, failing, evidence, now) unless @outage
+
+            @outage.messages += 1 unless again
+            nil
+          end
+          report_begin(item, attempt, cause, now - begun.since) if begun
+        end
+
+        # The block returns the units. Returns true if one of them has recovered.
+        def recovered(partition, offset)
+          return false unless @outage || @failing.key?(partition)
+
+          over = nil
+          recovered = @lock.synchronize do
+            units = @failing.fetch(partition, {})
+            done = units.empty? ? [] : yield.select { |unit| units[unit]&.offset&.<=(offset) }
+            over = end_outage(done)
+            done.each { |unit| drop(partition, unit) }
+            done.any?
+          end
+          report_end(over) if over
+          recovered
+        end
+
+        def gave_up(partition, unit) = @lock.synchronize { drop(partition, unit) }
+
+        def forget(partition)
+          @lock.synchronize { @failing[partition].to_h.each_key { |unit| drop(partition, unit) } }
+        end
+
+        # The same for each partition as one row: of the cause that most of its messages share.
+        def to_plain
+          @lock.synchronize do
+            forget_revoked
+            @failing.to_h { |partition, units| [partition.key, row(units.values)] }
+          end
+        end
+
+        def inspect = "#<Skep::Kafka::Failure::PresentFailures #{@failing.size}>"
+
+        private
+
+        # Returns what fails, and true if it was part of the outage before.
+        def note(item, attempt, history, cause, now)
+          partition, unit = item.partition, item.unit(attempt.offset)
+          units = @failing[partition] ||= {}
+          former = units[unit]
+          offset = attempt.offset || (item.keys ? item.slice.first_offset : item.slice.last_offset)
+          again = former&.offset == offset && @away.key?(unit)
+          units[unit] = Failing.new(offset, cause, history.number, former&.since || now)
+          LEAST.key?(cause) ? @away[unit] = partition : @away.delete(unit)
+          @any = true
+          [units[unit], again]
+        end
+
+        # stuck_for: nothing has succeeded since then, in a whole outage.
+        def begin_outage(item, failing, evidence, now)
+          return if now < @over_at + AGAIN || now < failing.since + LEAST.fetch(failing.cause)
+
+          since = [failing.since, now - evidence.stuck_for].min
+          @outage = Outage.new(item.partition.topic, since, @away.size)
+        end
+
+        # done: the units that have recovered. Returns the outage if that was the last of it.
+        def end_outage(done)
+          part = done.count { |unit| @away.delete(unit) }.positive?
+          return unless @outage && (@away.empty? || all_revoked?)
+
+          over = @outage if part || @away.empty?
+          @over_at = OS.now if over
+          end_quietly
+          over
+        end
+
+        def end_quietly
+          @away.clear
+          @outage = nil
+          @any = @failing.any?
+        end
+
+        # All that was part of the outage.
+        def all_revoked? = @away.any? && @away.each_value.all?(&:revocation)
+
+        def drop(partition, unit)
+          @away.delete(unit)
+          units = @failing[partition] or return
+          units.delete(unit)
+          @failing.delete(partition) if units.empty?
+          @any = @failing.any? || !@outage.nil?
+        end
+
+        def forget_revoked
+          return unless @any
+
+          @failing.delete_if { |partition, _| partition.revocation }
+          end_quietly if all_revoked?
+          @away.delete_if { |_, partition| partition.revocation }
+          @any = @failing.any? || !@outage.nil?
+        end
+
+        def row(failing)
+          cause, some = failing.group_by(&:cause).max_by { |_, all| all.size }
+          last = some.max_by(&:attempt)
+          { "cause" => (cause || :unknown).to_s, "messages" => some.size,
+            "since" => some.map(&:since).min.round(3),
+            "offset" => last.offset, "attempt" => last.attempt }
+        end
+
+        def report_begin(item, attempt, cause, duration)
+          offset = attempt.offset ? { offset: attempt.offset } : {}
+          @report.failed(:kafka_dependency_away, item.slice, attempt.error,
+                         level: :warn, **offset, cause:, duration: duration.round(3),
+                         hint: HINTS.fetch(cause))
+        end
+
+        def report_end(outage)
+          @report.event(:kafka_dependency_back, topic: outage.topic, messages: outage.messages,
+                                                duration: (OS.now - outage.since).round(3))
+        end
+      end
+    end
+  end
+end
