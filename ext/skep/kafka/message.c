@@ -176,10 +176,12 @@ skep_message_bytes(const char *bytes, size_t size)
     return bytes ? rb_str_new(bytes, size) : Qnil;
 }
 
+/* The duplicate of a large payload shares its bytes, until it is changed. */
 VALUE
-skep_message_payload_of(const struct skep_record *record)
+skep_message_payload_of(VALUE message_set, const struct skep_record *record)
 {
-    return skep_message_bytes(record->payload, record->payload_size);
+    if (record->large < 0) return skep_message_bytes(record->payload, record->payload_size);
+    return rb_str_dup(rb_ary_entry(skep_message_set_get(message_set)->large, record->large));
 }
 
 static VALUE
@@ -188,7 +190,8 @@ skep_message_payload(VALUE self)
     struct skep_message *message = skep_message_get(self);
 
     if (!message->payload)
-        RB_OBJ_WRITE(self, &message->payload, skep_message_payload_of(message->record));
+        RB_OBJ_WRITE(self, &message->payload,
+                     skep_message_payload_of(message->message_set, message->record));
     return message->payload;
 }
 

@@ -1,6 +1,8 @@
 /*
  * Skep::Kafka::Librdkafka::MessageSet::Packed: the messages of one read, which message_set_copy.c has
- * copied from librdkafka into one allocation.
+ * copied from librdkafka into one allocation. Each large payload is copied into a string instead,
+ * whose bytes Message#payload shares: a second copy would take longer than the rest of the work, and
+ * collections would be due twice as often.
  */
 #include "message_set.h"
 
@@ -12,7 +14,10 @@ static VALUE skep_message_set_class;
 static void
 skep_message_set_mark(void *data)
 {
-    rb_gc_mark_movable(((struct skep_message_set *)data)->topic);
+    struct skep_message_set *message_set = data;
+
+    rb_gc_mark_movable(message_set->topic);
+    rb_gc_mark_movable(message_set->large);
 }
 
 static void
@@ -21,6 +26,7 @@ skep_message_set_compact(void *data)
     struct skep_message_set *message_set = data;
 
     message_set->topic = rb_gc_location(message_set->topic);
+    message_set->large = rb_gc_location(message_set->large);
 }
 
 static void
@@ -63,6 +69,24 @@ struct skep_message_set *
 skep_message_set_get(VALUE self)
 {
     return rb_check_typeddata(self, &skep_message_set_type);
+}
+
+/* Their bytes stay where they are, as nothing changes a frozen string. */
+void
+skep_message_set_prepare_large(VALUE self)
+{
+    struct skep_message_set *message_set = skep_message_set_get(self);
+    size_t i;
+
+    if (!message_set->large_bytes) return;
+    RB_OBJ_WRITE(self, &message_set->large, rb_ary_new());
+    for (i = 0; i < message_set->count; i++) {
+        struct skep_record *record = &message_set->records[i];
+
+        if (record->large < 0) continue;
+        rb_ary_push(message_set->large, rb_obj_freeze(rb_str_new(NULL, (long)record->payload_size)));
+        record->payload = RSTRING_PTR(rb_ary_entry(message_set->large, record->large));
+    }
 }
 
 static VALUE
@@ -269,14 +293,16 @@ skep_message_set_payloads(VALUE self)
     size_t i;
 
     for (i = 0; i < message_set->count; i++)
-        rb_ary_push(payloads, skep_message_payload_of(&message_set->records[i]));
+        rb_ary_push(payloads, skep_message_payload_of(self, &message_set->records[i]));
     return payloads;
 }
 
 static VALUE
 skep_message_set_bytes(VALUE self)
 {
-    return SIZET2NUM(skep_message_set_get(self)->bytes);
+    const struct skep_message_set *message_set = skep_message_set_get(self);
+
+    return SIZET2NUM(message_set->bytes + message_set->large_bytes);
 }
 
 static VALUE

@@ -12,10 +12,11 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A message, which points into the message set's `text`. */
+/* A message, which points into the message set's `text`, with a large payload into a string. */
 struct skep_record {
     int64_t offset;
     int64_t milliseconds;
+    long large;          /* the payload's index among the large ones, -1: it isn't one */
     const char *payload; /* NULL: none */
     const char *key;
     const char *headers; /* see skep_headers_read */
@@ -32,9 +33,11 @@ enum skep_ended {
 /* Messages of one partition. `records` and `text` are from malloc(3). */
 struct skep_message_set {
     VALUE topic;
+    VALUE large; /* an Array of frozen strings; 0: no payload is large */
     int32_t partition;
     size_t count;
     size_t bytes;                /* of records and text */
+    size_t large_bytes;          /* of large payloads */
     int64_t last_yielded_offset; /* by the tracked loop, -1: none */
     long tracked;                /* the number of that loop, 0: none */
     int ended;                   /* 0 or one of skep_ended: when each_tracked with an ownership ends */
@@ -50,6 +53,9 @@ struct skep_message_set *skep_message_set_get(VALUE self);
 int skep_message_set_prepare(struct skep_message_set *message_set,
                              struct skep_rd_kafka_message **slots, size_t count);
 
+/* Makes strings for large payloads, after that. May raise NoMemoryError. */
+void skep_message_set_prepare_large(VALUE self);
+
 /* Copies them into that memory. Needs no GVL. */
 void skep_message_set_copy(struct skep_message_set *message_set,
                            struct skep_rd_kafka_message **slots, size_t count);
@@ -61,7 +67,7 @@ VALUE skep_message_slab_new(size_t count, struct skep_message_slab **slab);
 /* Makes the slab's next message, a Message::Packed. */
 VALUE skep_message_new(VALUE message_set, const struct skep_record *record,
                        struct skep_message_slab *slab);
-VALUE skep_message_payload_of(const struct skep_record *record);
+VALUE skep_message_payload_of(VALUE message_set, const struct skep_record *record);
 
 /* Returns the size of a message's headers, and their number. */
 size_t skep_headers_size(const struct skep_rd_kafka_message *message, size_t *count);

@@ -134,22 +134,25 @@ skep_partition_queue_copy(void *data)
 
 /* Tries again after a garbage collection if there is no memory. */
 static void
-skep_partition_queue_prepare(struct skep_partition_queue *queue,
+skep_partition_queue_prepare(struct skep_partition_queue *queue, VALUE self,
                              struct skep_message_set *message_set)
 {
-    if (skep_message_set_prepare(message_set, queue->slots, queue->taken) == 0) return;
-    rb_gc();
-    if (skep_message_set_prepare(message_set, queue->slots, queue->taken) < 0) rb_memerror();
+    if (skep_message_set_prepare(message_set, queue->slots, queue->taken) < 0) {
+        rb_gc();
+        if (skep_message_set_prepare(message_set, queue->slots, queue->taken) < 0) rb_memerror();
+    }
+    skep_message_set_prepare_large(self);
 }
 
 /* With an interrupt pending Ruby doesn't call the function: then it is called with the GVL. */
 static void
-skep_partition_queue_fill(struct skep_partition_queue *queue, struct skep_message_set *message_set)
+skep_partition_queue_fill(struct skep_partition_queue *queue, VALUE self,
+                          struct skep_message_set *message_set)
 {
     struct skep_copying copying = { .message_set = message_set, .queue = queue };
 
-    skep_partition_queue_prepare(queue, message_set);
-    if (message_set->bytes >= SKEP_RELEASE_GVL_BYTES) {
+    skep_partition_queue_prepare(queue, self, message_set);
+    if (message_set->bytes + message_set->large_bytes >= SKEP_RELEASE_GVL_BYTES) {
         queue->busy = 1;
         rb_thread_call_without_gvl2(skep_partition_queue_copy, &copying, NULL, NULL);
         queue->busy = 0;
@@ -191,7 +194,7 @@ skep_partition_queue_read(VALUE self, VALUE most)
     message_set = skep_message_set_new(queue->topic, queue->partition, &filled);
     if (limit > queue->limit) limit = queue->limit;
     if (!queue->taken) skep_partition_queue_dequeue(queue, limit);
-    skep_partition_queue_fill(queue, filled);
+    skep_partition_queue_fill(queue, message_set, filled);
     result = rb_ary_new_from_args(3, message_set, skep_partition_queue_errors(queue),
                                   SIZET2NUM(queue->taken));
     skep_partition_queue_destroy_messages(queue);

@@ -15,7 +15,7 @@ class PartitionQueueInCTest < Skep::TestCase
       LIBRARY = Fiddle.dlopen(ENV.fetch("FAKE"))
       POINTER, INT, LONG = Fiddle::TYPE_VOIDP, Fiddle::TYPE_INT, Fiddle::TYPE_LONG
       PUSH = Fiddle::Function.new(LIBRARY["push"], [INT, LONG, LONG], POINTER)
-      RESIZE = Fiddle::Function.new(LIBRARY["resize"], [POINTER, LONG], Fiddle::TYPE_VOID)
+      RESIZE = Fiddle::Function.new(LIBRARY["resize"], [POINTER, LONG, LONG], Fiddle::TYPE_VOID)
       LIVE = Fiddle::Pointer.new(LIBRARY["live"])
       def self.push(err, payload = -1, key = -1) = PUSH.call(err, payload, key)
       def self.live = LIVE[0, 4].unpack1("l")
@@ -37,14 +37,14 @@ class PartitionQueueInCTest < Skep::TestCase
   OUT_OF_MEMORY = <<~'RUBY'
     push(0, 1, 1)
     huge = push(0, 2, 1)
-    RESIZE.call(huge, 1 << 62)
+    RESIZE.call(huge, *(ENV["KEY"] ? [2, 1 << 62] : [1 << 62, 1]))
     reader = reader()
     begin
       reader.read(10)
     rescue NoMemoryError => e
       puts "#{e.class} #{live}"
     end
-    RESIZE.call(huge, 2)
+    RESIZE.call(huge, 2, 1)
     message_set, _, count = reader.read(10)
     puts "#{message_set.map { |message| message.payload.size }} #{count} #{live}"
   RUBY
@@ -97,6 +97,7 @@ class PartitionQueueInCTest < Skep::TestCase
   end
 
   { "loses no message when memory runs out" => {},
+    "loses no message when memory runs out for all but its payload" => { "KEY" => "1" },
     "loses no message in the fallback when memory runs out" =>
       { "SKEP_PURE" => "1" } }.each do |name, env|
     test name do
@@ -107,7 +108,7 @@ class PartitionQueueInCTest < Skep::TestCase
   test "close returns unread events to librdkafka; garbage collection doesn't" do
     assert_equal "2\n2\n1\n", run_on_fake(<<~'RUBY')
       def self.fill
-        RESIZE.call(push(0, 2, 1), 1 << 62)
+        RESIZE.call(push(0, 2, 1), 1 << 62, 1)
         reader = self.reader
         reader.read(1)
       rescue NoMemoryError
@@ -131,6 +132,33 @@ class PartitionQueueInCTest < Skep::TestCase
       storm.kill.join
       same = message_set.payloads.all? { |payload| payload == "p" * 2_000_000 }
       puts "#{message_set.payloads.map(&:size)} #{same} #{live}"
+    RUBY
+  end
+
+  test "the payloads of a large message share their bytes until one is changed" do
+    assert_equal <<~TEXT, run_on_fake(<<~'RUBY')
+      true [100000, 20, 100000]
+      100001 [100000, 20, 100000] 100000
+      true true 0
+    TEXT
+      require "objspace"
+      [100_000, 20, 100_000].each { |size| push(0, size, 1) }
+      message_set, = reader.read(10)
+      changed, _, kept = message_set.to_a
+      shares = ObjectSpace.memsize_of(kept.payload) < 1_000
+      puts "#{shares} #{message_set.payloads.map(&:size)}"
+      changed.payload << "x"
+      size = changed.payload.size
+      changed.__reset_strings
+      puts "#{size} #{message_set.payloads.map(&:size)} #{changed.payload.size}"
+      all_bytes = message_set.bytes > 200_020
+      kept = kept.payload
+      message_set = changed = nil
+      GC.start
+      GC.compact if GC.respond_to?(:compact)
+      push(0, 100_000, 1)
+      reader.read(10)
+      puts "#{all_bytes} #{kept == "p" * 100_000} #{live}"
     RUBY
   end
 

@@ -42,9 +42,10 @@ push(int err, long payload_size, long key_size)
 }
 
 void
-resize(struct message *message, long payload_size)
+resize(struct message *message, long payload_size, long key_size)
 {
     message->payload_size = payload_size;
+    message->key_size = key_size;
 }
 
 ssize_t
