@@ -13,7 +13,7 @@ class LockOrderTest < KafkaCase
     4 => %w[leader_epochs@lock fetch_errors@lock offset_committer@lock topic_queue@lock
             topic_evidence@lock event_reporter@lock consumer_metrics@lock partition_metrics@lock
             topic_totals@lock client_statistics@lock assigned_partition@attempts_lock
-            progress_row@lock],
+            present_failures@lock progress_row@lock],
     5 => %w[progress_page@lock bindings@lock]
   }.freeze
   PRODUCERS = {
