@@ -149,6 +149,19 @@ module Skep
         assert_equal [[], [["orders", 0, 1]], []], commits
       end
 
+      test "a new reader first drops what its queue has of an earlier assignment" do
+        calls = []
+        @consumer.define_singleton_method(:reader) do |*place, **how|
+          super(*place, **how).tap do |reader|
+            %i[drop_former begin_at].each do |name|
+              reader.define_singleton_method(name) { |*args| super(*args.tap { calls << name }) }
+            end
+          end
+        end
+        assign
+        assert_equal %i[drop_former begin_at], calls
+      end
+
       test "reports a rebalance of more partitions than an event has room for" do
         keys = Array.new(12_000) { |number| ["#{"x" * 240}#{number}", 0] }
         node = Testing.node

@@ -133,6 +133,15 @@ class KafkaPartitionReaderTest < Skep::TestCase
     assert_equal [[:reset, 10, 30, 29]], found
   end
 
+  test "drops what its queue has of an earlier assignment" do
+    reader = reader(read(0..4), read(nil, [1, "refused", -1]), read(nil), read(9..9))
+    reader.drop_former(100)
+    reader.begin_at(9)
+
+    assert_equal [[9], [], 1], take(reader)
+    assert_empty @fetch_errors.calls
+  end
+
   private
 
   def reader(*reads, positions: [], lows: [])

@@ -87,7 +87,7 @@ class NothingLost < KafkaScenario
 
   # Waits until this number of different messages is handled. Ends disruptions when they are due.
   def follow(disruptions, count)
-    deadline = Skep::OS.now + 120
+    deadline = Skep::OS.now + Patience.of(120)
     while count_handled < count
       disruptions.end_due
       must("continue: #{@count} of #{count} are handled; #{disruptions.swarm.account}") do
@@ -102,7 +102,7 @@ class NothingLost < KafkaScenario
   # may still be redelivering messages after a crash or an outage. A swarm that stops then has
   # handled an older message of some keys last, and would redeliver the rest in its next run.
   def await_commits(group, disruptions)
-    deadline = Skep::OS.now + 120
+    deadline = Skep::OS.now + Patience.of(120)
     until (offsets = committed(group, "orders", PARTITIONS)) == MESSAGES
       must("commit all messages: #{offsets} of #{MESSAGES}; #{disruptions.swarm.account}") do
         Skep::OS.now < deadline

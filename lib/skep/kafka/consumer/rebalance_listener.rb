@@ -371,6 +371,7 @@ module Skep
           options = @options.for(key.first)
           origin = @topic_recreation.origin(key.first)
           reader = @consumer.reader(*key, limit: options.max_messages, fetch_errors: @fetch_errors)
+          reader.drop_former(options.max_messages)
           reader.begin_at(offset, epoch)
           committed = Processing::CommitMetadata.read(metadata, offset)
           Processing::AssignedPartition.new(

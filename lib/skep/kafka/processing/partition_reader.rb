@@ -11,6 +11,7 @@
 #   reader.resume { |offset| … }      # the block seeks the offset at which it has stopped
 #   reader.restart { … }              # seeks another one
 #   reader.shut                       # the partition is revoked: reads nothing any more
+#   reader.drop_former(500)           # before the assignment
 #   reader.begin_at(42, 7)            # reading begins at this committed offset and leader epoch
 #   reader.epochs.at(42)              # => 7, to commit with that offset (LeaderEpochs)
 #
@@ -67,6 +68,12 @@ module Skep
         def begin_at(offset = nil, epoch = nil)
           @expected = offset
           @epochs = LeaderEpochs.new(offset, epoch)
+        end
+
+        # Before the assignment: drops what the queue still has of an earlier one. After a short one
+        # librdkafka keeps messages that arrived at its end, and returns them again later.
+        def drop_former(limit)
+          nil until read_queue(limit).last.zero?
         end
 
         def read(limit)
