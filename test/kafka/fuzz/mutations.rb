@@ -94,7 +94,7 @@ module HandlerFuzz
                      "places.each { |place| nil if place")]),
       Bug.new("by key, a mark is one for the whole batch",
               [patch("processing/done_offsets",
-                     "done = done.take_while { |one| one <= offset }", "")]),
+                     "...slice.count_to(offset)]", "...slice.size]")]),
       # What a killed process leaves to its successor.
       Bug.new("a kill repeats what was done",
               [patch("processing/assigned_partition", "return unless @progress\n", "return\n")],

@@ -105,11 +105,8 @@ module Skep
         # after: the offset up to which the slice was done before. Returns the offsets that are done
         # now.
         def done(slice, offset, after: nil)
-          messages = slice.messages
-          from = after ? messages.bsearch_index { |message| message.offset > after } : 0
-          done = messages.drop(from || messages.size).map(&:offset)
-          done = done.take_while { |one| one <= offset }
-          done.each { |one| finish(one) }
+          done = slice.messages[(after ? slice.count_to(after) : 0)...slice.count_to(offset)]
+          done.map(&:offset).each { |one| finish(one) }
         end
 
         # In order: a lower offset than before is one of a truncated log.
