@@ -78,7 +78,7 @@ module HandlerFuzz
 
       # Positions.
       Bug.new("a mark is forgotten", [patch("processing/scheduler",
-                                            "store(item, offset).tap { item.marked = offset }",
+                                            "store(item, offset).tap { item.mark(offset) }",
                                             "store(item, offset)")]),
       Bug.new("an offset of a lost partition is stored",
               [patch("processing/scheduler",

@@ -195,7 +195,7 @@ module HandlerFuzz
       raise Broken, "it never ends" if (@step += 1) > STEPS
 
       meet_faults
-      @cluster.would_commit(@scheduler.done_offsets)
+      @cluster.would_commit(@scheduler.committable_offsets)
       hand_over
       @scheduler.wake_ready
       return if work

@@ -20,13 +20,13 @@ module Skep
 
       test "stores the offset of an item without messages" do
         finish(atomic: false)
-        assert_equal [["t", 0, 7], [["t", 0, 7]]], [@store.stored, @scheduler.done_offsets]
+        assert_equal [["t", 0, 7], [["t", 0, 7]]], [@store.stored, @scheduler.committable_offsets]
       end
 
       test "a transactional source commits that offset by a transaction" do
         finish(atomic: true)
         assert_equal [6, nil], [@outputs.sealed, @store.stored]
-        assert_equal [["t", 0, 7]], @scheduler.done_offsets
+        assert_equal [["t", 0, 7]], @scheduler.committable_offsets
       end
 
       test "the offset stays if the transaction fails or the partition is lost" do
@@ -34,7 +34,7 @@ module Skep
         assert @outputs.aborted
         assert_equal [["kafka_commit_failed", "t", 0]], @events
         finish(atomic: true, answer: false)
-        assert_empty @scheduler.done_offsets
+        assert_empty @scheduler.committable_offsets
       end
 
       test "stores nothing for a partition that is lost" do
@@ -45,7 +45,7 @@ module Skep
       test "commits a batch with the undelivered records after it" do
         outputs = finish(atomic: true, batch: Message.new("t", 0, 3, nil, nil, 0, {}))
         assert_equal 6, outputs.sealed
-        assert_equal [["t", 0, 7]], @scheduler.done_offsets
+        assert_equal [["t", 0, 7]], @scheduler.committable_offsets
       end
 
       test "reports redelivery of a lost partition unless its transaction is committed" do

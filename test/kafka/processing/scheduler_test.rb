@@ -84,6 +84,16 @@ module Skep
         assert_equal [1, 2, 3], Array.new(3) { take.partition.id }.sort
       end
 
+      test "while it holds, hands out no work item that was ready for another try" do
+        add(1)
+        item = take
+        @scheduler.release(item)
+        @scheduler.withhold
+        assert_nil take
+        @scheduler.hand_out
+        assert_equal [item, nil], [take, take]
+      end
+
       test "a closed scheduler hands out nothing that it holds" do
         add(1)
         @scheduler.withhold

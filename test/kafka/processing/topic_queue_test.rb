@@ -107,15 +107,6 @@ module Skep
           thread.join
         end
 
-        test "a drained queue is empty, and takes its entries again" do
-          queue = queue_of(threads: 1, slow: 1, quick: 1)
-          @topics.each { |topic| 2.times { put(topic) } }
-          entries = queue.drain
-          assert_equal [4, true], [entries.size, queue.empty?]
-          entries.each { |entry| queue << entry }
-          assert_equal entries.size, queue.drain.size
-        end
-
         test "a closed queue returns nothing more" do
           queue = queue_of(threads: 1, one: 1)
           put(:one)

@@ -46,10 +46,10 @@ module Skep
         2.times { item.failed(1) }
         assert_equal 0, item.drop_marked
         assert_equal 2, item.failures.count
-        item.marked = 1
+        item.mark(1)
         assert_equal 2, item.drop_marked
         assert_equal [[2], 0, nil], [offsets(item), item.failures.count, item.marked]
-        item.marked = 2
+        item.mark(2)
         assert_equal 1, item.drop_marked
         assert_predicate item, :done?
       end
@@ -135,7 +135,7 @@ module Skep
         item.isolate { |message| message.offset.zero? }
         item.next_slice
         assert_equal [item], item.parts
-        item.marked = 1
+        item.mark(1)
         item.drop_marked
         here, over = item.parts
         assert_equal [[[2], %w[a]], [nil, %w[b]]],

@@ -40,7 +40,9 @@ module Fakes
   stands_for OwnedPartition, "Skep::Kafka::Processing::AssignedPartition"
 
   # A work item that backs off.
-  BackoffItem = Struct.new(:partition, :retry_at)
+  BackoffItem = Struct.new(:partition, :retry_at) do
+    def wait_until(time) = self.retry_at = time
+  end
   stands_for BackoffItem, "Skep::Kafka::Processing::WorkItem"
 
   # A scheduler whose partitions are done up to these offsets, and so many behind them.

@@ -139,7 +139,7 @@ module Skep
         def commit_early
           seconds = [COMMIT_SECONDS, *@node.time_left&./(3)].min
           @early_code = @node.busy(for: seconds + 2) do
-            @consumer.commit(@scheduler.done_offsets, seconds)
+            @consumer.commit(@scheduler.committable_offsets, seconds)
           end
         end
 

@@ -49,7 +49,10 @@ module Skep
         def probe(partition, time)
           items = @awaiting[partition] or return false
           first = items.each_key.min_by(&:retry_at)
-          @retry_at[first] = first.retry_at = time if first.retry_at > time
+          if first.retry_at > time
+            first.wait_until(time)
+            @retry_at[first] = time
+          end
           true
         end
 

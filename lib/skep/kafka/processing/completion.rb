@@ -135,7 +135,7 @@ module Skep
           raise ForkedBatch unless @generation == OS::Generation.count
 
           before = item.marked || (item.slice.first_offset - 1)
-          store_mark(item, offset) unless item.marked && offset <= item.marked
+          store_mark(item, offset) unless item.marked?(offset)
           count = [item.slice.count_to(offset) - item.slice.count_to(before), 0].max
           succeeded(item, count, offset) { [item.unit(offset)] }
           item.partition.revocation != :finished

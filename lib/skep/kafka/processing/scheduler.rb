@@ -163,11 +163,11 @@ module Skep
         # The same for the batch's messages up to that offset.
         def mark(item, offset)
           @lock.synchronize do
-            if item.marked && offset <= item.marked
+            if item.marked?(offset)
               next item.partition.revocation == :finished ? :partition_lost : :stored
             end
 
-            store(item, offset).tap { item.marked = offset }
+            store(item, offset).tap { item.mark(offset) }
           end
         end
 
@@ -237,8 +237,8 @@ module Skep
         end
 
         # Returns { [topic, number] => [offset, count] } of all partitions of which something is
-        # done: the offset after that, and how many offsets behind it are done, too. (`done_offsets`
-        # builds the metadata of commits, which takes long.)
+        # done: the offset after that, and how many offsets behind it are done, too. (The entries of
+        # `committable_offsets` have metadata, which takes long.)
         def positions
           @lock.synchronize do
             @assignment.assigned.to_h do |one|
@@ -248,11 +248,8 @@ module Skep
           end
         end
 
-        # Returns what to commit of all partitions of which something is done, as `commit_entry`.
-        def done_offsets = @lock.synchronize { @assignment.assigned.filter_map(&:commit_entry) }
-
-        # The same to commit, of some or all: without partitions of which a transaction is in doubt.
-        # A block gets it under the lock.
+        # Returns what to commit of some or all partitions, as `commit_entry`: of those of which
+        # something is done, and no transaction is in doubt. A block gets it under the lock.
         def committable_offsets(some = nil)
           @lock.synchronize do
             committable(some || @assignment.assigned).tap { |all| yield all if block_given? }
@@ -286,9 +283,7 @@ module Skep
         end
 
         # Hands out nothing until `hand_out` is called: what is ready, or becomes ready, is kept.
-        def withhold
-          @lock.synchronize { @withheld ||= @topic_queue ? @ready.drain : drain(@ready) }
-        end
+        def withhold = @lock.synchronize { @withheld ||= [] }
 
         # Hands out what was withheld, and what becomes ready from here on.
         def hand_out
@@ -318,7 +313,7 @@ module Skep
         # A work item from the ready queue. Between `pop` and the lock its partition may have been
         # revoked or have moved elsewhere.
         def take(item)
-          @lock.synchronize { item if item.partition.take(item) }
+          @lock.synchronize { item if !withheld?(item) && item.partition.take(item) }
         end
 
         # Needs no lock while it reads: a partition that is being read is in no queue.
@@ -336,7 +331,7 @@ module Skep
 
         # A new assignment waits for the work of an earlier one.
         def begin_reading(partition)
-          return false if partition.revocation
+          return false if partition.revocation || withheld?(partition)
 
           partition.begin_reading(former_in_flight: @assignment.previous_in_flight?(partition))
         end
@@ -382,18 +377,15 @@ module Skep
         end
 
         def enqueue(entry)
-          return @withheld << entry if @withheld
-
-          @ready << entry unless @ready.closed?
+          @ready << entry unless withheld?(entry) || @ready.closed?
         end
 
-        # Workers may pop at the same time.
-        def drain(queue)
-          entries = []
-          entries << queue.pop(true) until queue.empty?
-          entries
-        rescue ThreadError # a worker has popped the last one
-          entries
+        # Keeps it for `hand_out` while nothing is handed out. Returns false otherwise.
+        def withheld?(entry)
+          return false unless @withheld
+
+          @withheld << entry
+          true
         end
 
         def make_ready_if_needed(partition)

@@ -119,9 +119,6 @@ module Skep
 
         def clear = @lock.synchronize { @waiting.clear }
 
-        # Removes and returns all entries.
-        def drain = @lock.synchronize { @waiting.values.flatten(1).tap { @waiting.clear } }
-
         def inspect = "#<Skep::Kafka::Processing::TopicQueue topics=#{@shares.size}>"
 
         private

@@ -16,7 +16,7 @@
 #
 #   item.slice                # the messages to try now; nil when the item is done
 #   item.next_slice           # the slice is done
-#   item.marked = 41          # the slice's messages up to that offset are done
+#   item.mark(41)             # the slice's messages up to that offset are done
 #   item.drop_marked          # continues with the messages after the mark
 #   item.settle(attempt, decision)   # the try has failed
 #   item.back_off(0.2)        # it is retried after so many seconds; other items continue
@@ -32,11 +32,10 @@ module Skep
         attr_reader :keys # by offset, if the partition is ordered by key
         attr_reader :order # the partition's, when it was taken
         attr_reader :end_offset # the next offset that may have a message, after its own
-        attr_accessor :marked # the offset up to which the slice is done
-        attr_accessor :retry_at # monotonic seconds
-        attr_accessor :waited_for_others # true: a suspect that has let other items go first
+        attr_reader :marked # the offset up to which the slice is done
+        attr_reader :retry_at # monotonic seconds
+        attr_reader :awaiting # it is retried, too, when others succeed that begin after that time
         attr_accessor :poison_reported_offset # of the last message that was reported
-        attr_reader :awaiting
 
         # since: when a slice failed first of which these are parts; outage_since: see
         # Failure::FailureCount. failures_by_offset: of messages that have been tried
@@ -52,7 +51,7 @@ module Skep
           @split_off = []
         end
 
-        def become_ready = @retry_at = nil # the scheduler ends its backoff
+        def become_ready = @retry_at = nil # its backoff is over
         def slice = @slices.first
         def done? = @slices.empty?
         def held? = retry_at == Float::INFINITY # see `pause`
@@ -81,6 +80,9 @@ module Skep
         def last_offset
           @end_offset && @slices.size < 2 ? @end_offset - 1 : slice.last_offset
         end
+
+        def mark(offset) = @marked = offset
+        def marked?(offset) = !@marked.nil? && offset <= @marked
 
         def next_slice
           @slices.shift
@@ -187,10 +189,19 @@ module Skep
           return unless seconds
 
           now = OS.now
-          [self, *beside].each do |item|
-            item.retry_at = now + seconds
-            item.awaiting = (now if awaits_success)
-          end
+          [self, *beside].each { |item| item.wait_until(now + seconds, (now if awaits_success)) }
+        end
+
+        def wait_until(time, awaiting = @awaiting)
+          @retry_at, @awaiting = time, awaiting
+        end
+
+        # It lets other items go first, once. Returns false the second time.
+        def let_others_go_first(seconds)
+          return false if @let_others_go
+
+          back_off(seconds)
+          @let_others_go = true
         end
 
         # The item, and those that were split off since the last call.
@@ -205,8 +216,7 @@ module Skep
         # message are.
         def pause
           split_off(keys.values.uniq - [keys[slice.first_offset]]) if keys
-          @retry_at = Float::INFINITY
-          @awaiting = nil
+          wait_until(Float::INFINITY, nil)
         end
 
         # None of its messages is tried any more.
@@ -219,10 +229,6 @@ module Skep
           "#<Skep::Kafka::Processing::WorkItem #{slice&.label || partition} " \
             "failures=#{@failures&.count.to_i}>"
         end
-
-        protected
-
-        attr_writer :awaiting
 
         private
 

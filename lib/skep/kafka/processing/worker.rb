@@ -131,7 +131,9 @@ module Skep
         def process_slice(item)
           return poison(item) if @poison.poison?(item.slice)
           return process(item) unless @poison.alone?(item.slice)
-          return if others_first?(item)
+          # A hang counts against its message only if something else was done (CrashAttribution).
+          # What is suspected lets nothing run beside it: so others of this node go first, once.
+          return if @poison.hung?(item.slice) && item.let_others_go_first(OTHERS_FIRST)
 
           named = @poison.named?(item.slice)
           @lock.synchronize(exclusive: true) do
@@ -152,15 +154,6 @@ module Skep
           topic.failure_handler.poison(item, attempt)
         rescue OffsetsFailed => e # the database is asked again
           failed(topic, item, attempt, { nil => e })
-        end
-
-        # A hang counts against its message only if something else was done (CrashAttribution), and
-        # what is suspected lets nothing run beside it: so others of this node go first, once.
-        def others_first?(item)
-          return false if item.waited_for_others || !@poison.hung?(item.slice)
-
-          item.back_off(OTHERS_FIRST)
-          item.waited_for_others = true
         end
 
         def one_transaction = @transactional || !@database_offsets.nil?

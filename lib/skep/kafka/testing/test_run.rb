@@ -146,7 +146,7 @@ module Skep
         def place(message) = [message.topic, message.partition, message.offset]
 
         def result
-          positions = @scheduler.done_offsets.to_h { |entry| [entry.first(2), entry[2]] }
+          positions = @scheduler.committable_offsets.to_h { |entry| [entry.first(2), entry[2]] }
           dead_lettered = @dead_letters.messages
           dead = dead_lettered.to_h { |one| [place(one), true] }
           past, pending = (@messages - dead_lettered).partition { |one| past?(one, positions) }
