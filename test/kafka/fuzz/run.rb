@@ -5,6 +5,7 @@ require "kafka/fuzz/model"
 require "kafka/fuzz/cluster"
 require "kafka/fuzz/database"
 require "kafka/fuzz/handler"
+require "kafka/fuzz/partition_states"
 
 module HandlerFuzz
   # A clock that goes on by a microsecond at each question, and that jumps to the next deadline when
@@ -186,7 +187,7 @@ module HandlerFuzz
       @cluster.assigned(key)
       committed = Skep::Kafka::Processing::CommitMetadata.read(metadata, offset)
       progress = @progress&.add(key, @options.for(key.first), offset, nil, committed)
-      super(key, log, id, committed:, progress:)
+      super(key, log, id, committed:, progress:).extend(PartitionStates)
     end
 
     def stuck? = false
