@@ -14,8 +14,8 @@ module HandlerFuzz
     def initialize(run, batch, node)
       @run, @batch, @node = run, batch, node
       @model, @program = run.model, run.program
-      # A copy: skep sees if a handler uses a batch's `messages`.
-      @fates = batch.dup.messages.map { |message| @model.fate(message) }
+      # Not of the batch: skep sees if a handler uses its `messages`.
+      @fates = batch.__attempt.slice.messages.map { |message| @model.fate(message) }
       @visited, @marked = [], []
     end
 

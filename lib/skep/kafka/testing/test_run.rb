@@ -128,13 +128,15 @@ module Skep
         end
 
         def handle(batch, node)
-          @tries[place(batch.messages.first)] += 1
-          record(batch, @handed)
+          attempt = batch.__attempt # skep sees if a handler uses the batch's `messages`
+          places = attempt.slice.messages.map { |one| place(one) }
+          @tries[places.first] += 1
+          record(places, @handed)
           @handler.call(batch, node)
-          record(batch, @returned) unless batch.__attempt.requested
+          record(places, @returned) unless attempt.requested
         end
 
-        def record(batch, places) = batch.messages.each { |one| places[place(one)] = true }
+        def record(places, in_all) = places.each { |place| in_all[place] = true }
 
         # Without a dead letter topic a batch would be retried for ever, also one whose filter or
         # deserializer raises. A handler may also pause or seek back for ever.
