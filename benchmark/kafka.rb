@@ -251,6 +251,8 @@ module Skep
                        rows.ratio("skep", TUNED), 2.2),
          Goal.at_least("and of what kcat does with the same fetch settings",
                        rows.ratio("skep", KCAT), 0.8),
+         Goal.at_least("and so many times what #{POLL_BATCH}, does with them",
+                       rows.ratio("skep", POLL_BATCH), 3.5),
          Goal.at_least("parsing JSON, so many times what #{TUNED}, does",
                        rows.ratio("JSON: skep", "JSON: #{TUNED}"), 1.5)]
       end
