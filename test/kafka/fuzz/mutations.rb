@@ -8,7 +8,7 @@ module HandlerFuzz
   # Bugs planted in what becomes of a batch, each of which the programs must find. A commit that
   # changes such a line must adapt the mutation here.
   module Mutations
-    SEEDS = 2_000
+    SEEDS = 4_000
     # as: what the report must say; nil: anything.
     Bug = Struct.new(:name, :patches, :as)
 
