@@ -9,17 +9,39 @@ module Skep
     class FailureCauseTest < ::Skep::TestCase
       # One message fails in one process, and nothing else happens.
       NOTHING = { units: [0, 0], messages: [0, 0], swarm: [0, 0], failing: 1, stuck_for: 0.0,
-                  elsewhere: [0, 0], failing_elsewhere: 0, alone: true, fresh: false, asked: false,
-                  comparable: false, behind: false }.freeze
+                  elsewhere: [0, 0], failing_elsewhere: 0, well_elsewhere: 9.0,
+                  alone: true, fresh: false, asked: false,
+                  comparable: false, behind: false, trouble: 0, trouble_each: 0.0,
+                  troubled_for: 0.0, meanwhile: [0, 0], meanwhile_elsewhere: [0, 0] }.freeze
 
       test "several messages fail here and much succeeds elsewhere: the process" do
-        ill = { failing: 2, stuck_for: 3.0, elsewhere: [8, 0] }
+        ill = { failing: 2, stuck_for: 3.0, elsewhere: [8, 0], trouble: 6 }
         assert_equal :process, cause(**ill)
         assert_equal :process, cause(**ill, elsewhere: [40, 10])
         refute_equal :process, cause(**ill, elsewhere: [39, 10])
         refute_equal :process, cause(**ill, elsewhere: [7, 0])
         refute_equal :process, cause(**ill, stuck_for: 2.9)
         refute_equal :process, cause(**ill, failing: 1)
+        refute_equal :process, cause(**ill, trouble: 5) # others succeeded in between
+        refute_equal :process, cause(**ill, well_elsewhere: 2.9) # nothing succeeded there, either
+      end
+
+      test "a part of the tries fails here, and hardly any elsewhere: the process" do
+        ill = { trouble: 36, troubled_for: 3.0, meanwhile: [15, 4], meanwhile_elsewhere: [26, 1] }
+        assert_equal :process, cause(**ill)
+        refute_equal :process, cause(**ill, trouble: 35)
+        refute_equal :process, cause(**ill, troubled_for: 2.9)
+        refute_equal :process, cause(**ill, meanwhile_elsewhere: [25, 1])
+        refute_equal :process, cause(**ill, meanwhile: [24, 4]) # not four times as large a part
+        refute_equal :process, cause(**ill, well_elsewhere: 2.9)
+      end
+
+      test "more fails first than successes make up for: a part of the dependency" do
+        bad = { own: 30, comparable: true }
+        assert_equal :part_of_dependency, cause(**bad, trouble: 36)
+        assert_equal :message, cause(**bad, trouble: 12)
+        assert_equal :part_of_dependency, cause(**bad, trouble_each: 12.0)
+        assert_equal :message, cause(**bad, trouble_each: 11.9)
       end
 
       test "others fail together with it: a part of the dependency" do
@@ -31,7 +53,7 @@ module Skep
           assert_equal :part_of_dependency, cause(**bad, where => [7, 2])
           assert_equal :message, cause(**bad, where => [8, 2])
           assert_equal :message, cause(**bad, where => [0, 1])
-          assert_equal :part_of_dependency, cause(own: 3, where => [3, 1])
+          assert_nil cause(own: 3, where => [3, 1])
           assert_equal :message, cause(own: 4, where => [3, 1])
         end
       end
@@ -43,11 +65,13 @@ module Skep
         assert_equal :message, cause(own: 4, max_attempts: nil)
       end
 
-      test "where few succeed, it must have failed more often" do
-        few = { comparable: true, swarm: [7, 0] }
-        assert_nil cause(own: 3, **few)
-        assert_equal :message, cause(own: 4, **few)
-        assert_equal :message, cause(own: 2, comparable: true, swarm: [8, 0])
+      test "where few succeed, or others fail first, too, it must have failed more often" do
+        few = { comparable: true, messages: [7, 0] }
+        assert_nil cause(own: 6, **few)
+        assert_equal :message, cause(own: 7, **few)
+        assert_equal :message, cause(own: 2, comparable: true, messages: [12, 0])
+        assert_nil cause(own: 2, comparable: true, messages: [23, 1], trouble: 12)
+        assert_equal :message, cause(own: 2, comparable: true, messages: [24, 1], trouble: 12)
         assert_equal :message, cause(own: 2, restored: true, **few)
       end
 

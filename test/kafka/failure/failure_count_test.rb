@@ -35,6 +35,19 @@ module Skep
         assert_equal [5.0, 1, 1], [failures.since, failures.count, failures.own_failures]
       end
 
+      test "failures with another cause count neither themselves nor the first one" do
+        failures = Failure::FailureCount.new
+        fail_at(failures, 10.0, success: 9.0)
+        failures.discount
+        fail_at(failures, 11.0, success: 10.5)
+        failures.discount
+        assert_equal(-1, failures.against)
+        fail_at(failures, 12.0, success: 10.5)
+        assert_equal [0, 0], [failures.against, failures.of_message.against]
+        fail_at(failures, 13.0, success: 10.5)
+        assert_equal 1, failures.against
+      end
+
       test "counts nothing against a message while nothing has succeeded" do
         failures = Failure::FailureCount.new(since: 5.0)
         fail_at(failures, 10.0, success: nil)

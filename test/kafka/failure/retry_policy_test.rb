@@ -108,7 +108,7 @@ module Skep
         old = { size: 1, count: 9, since: NOW - 300 }
         assert_equal :replace_process, decide(**old, evidence: { fresh: false }).first
         assert_equal :dead_letter, decide(**old, evidence: { fresh: true }).first
-        near = { fresh: true, messages: [3, 1] }
+        near = { fresh: true, messages: [7, 2] }
         assert_equal :retry, decide(**old, evidence: near).first
       end
 
@@ -122,7 +122,7 @@ module Skep
       end
 
       test "asks for another process once, whatever the source says of the error" do
-        ill = { failing: 2, stuck_for: 3.0, elsewhere: [100, 0] }
+        ill = { failing: 2, stuck_for: 3.0, elsewhere: [100, 0], trouble: 12 }
         [{}, { max_attempts: nil }, { on_error: { StandardError => :pause } }].each do |options|
           found = decision(size: 1, **options, evidence: ill)
           assert_equal [:replace_process, :process, 0.1],

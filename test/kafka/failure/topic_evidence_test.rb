@@ -89,6 +89,19 @@ module Skep
         assert_equal [0, 0, true], [found.failing, found.failing_elsewhere, found.fresh]
       end
 
+      test "what fails first makes trouble, and each success takes a part of it away" do
+        history = fail_at(@one, 1)
+        2.times { fail_at(@one, 2) } # it has failed before
+        succeed(@one, 5)
+        assert_equal [7, 7 / 1.0], about(@one, 1, history).to_h.values_at(:trouble, :trouble_each)
+        3.times { |number| fail_at(@two, 10 + number) }
+        succeed(@two, 1)
+        found = about(@one, 1, history)
+        assert_equal [(7 + 35) / 2.0, [1, 3]], [found.trouble_each, found.meanwhile_elsewhere]
+        succeed(@one, 100)
+        assert_equal [0, 0.0], about(@one, 1, history).to_h.values_at(:trouble, :troubled_for)
+      end
+
       test "asks for another process, and again after a while" do
         history = fail_at(@one, 1)
         assert @one.ask_for_successor(now)
@@ -133,7 +146,8 @@ module Skep
       end
 
       def about(evidence, id, history, later: 0)
-        evidence.about(id, history, evidence.instance_variable_get(:@failing_since).to_f + later)
+        time = evidence.instance_variable_get(:@failing_since).to_f + later
+        evidence.about(id, history, time, began: now)
       end
     end
   end

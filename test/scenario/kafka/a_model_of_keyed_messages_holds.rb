@@ -21,6 +21,8 @@ SEED = Integer(ENV.fetch("SEED", "1"))
 PARTITIONS = 8
 KEYS = 800
 MAX_ATTEMPTS = 4
+# While few others succeed, or others fail, too, more tries are needed (decision 0041).
+MORE_ATTEMPTS = 24
 
 # What the handler has logged, and what the model says of it.
 class AttemptLog
@@ -76,7 +78,7 @@ class AttemptLog
   def beyond_limit?(failures)
     own = 0
     certain(failures).each.with_index(1).any? do |one, count|
-      next true if count > MAX_ATTEMPTS && own >= MAX_ATTEMPTS - 1
+      next true if count > MAX_ATTEMPTS && own >= MAX_ATTEMPTS - 1 + MORE_ATTEMPTS
 
       own += 1 if own.positive? || success_between?(failures.first, one)
       false

@@ -9,9 +9,9 @@
 #
 # | what others show | cause |
 # |---|---|
-# | several fail here and nothing succeeds, while much succeeds in other processes | process |
+# | several fail here and nothing succeeds, or a part of them; hardly any in others | process |
 # | many others fail together with it (Evidence) | part_of_dependency |
-# | it has failed often enough while (enough) others succeeded here (`own_failures`) | message |
+# | it has failed often enough while enough others succeeded here (`own_failures`) | message |
 # | only it fails here, much succeeds in other processes, and it failed in another, too | message |
 # | the same, and it hasn't been tried in another process | another_process |
 # | nothing succeeds anywhere, and several fail, in other processes, too | dependency |
@@ -23,19 +23,26 @@ module Skep
   module Kafka
     module Failure
       class FailureCause
+        OTHER = %i[process part_of_dependency].freeze # causes: such a failure isn't the message's
+        DEPENDENCY = %i[dependency part_of_dependency].freeze
         FAILURES = 5 # of a message, in a source without max_attempts
         # Of what is tried, at least so many succeed for each one that fails, where single messages
         # are bad.
         RATIO = 4
         UNITS = 3 # that fail together, before their share says anything
-        MORE = 2 # failures of a message where few others succeed
+        TROUBLE = 3 * TopicEvidence::FAILURE
+        TOGETHER = TopicEvidence::FAILURE / 2 # trouble of one other, with few successes in between
+        MORE = 2 # failures of a message, if another one fails, and hardly any succeed
+        # Failures of a message, and successes of others: if chance alone decided, this would happen
+        # once in 2 ** ENOUGH times.
+        ENOUGH = 14
         SEVERAL = 4 # messages that fail where nothing waits behind them
         LEAST = 8 # successes that prove something
         SILENT = 1.0 # seconds without a success until it may be an outage
         STUCK = 3.0 # until a process may be ill
         ALONE = 5.0 # the same without another process to compare it with
-        private_constant :FAILURES, :RATIO, :UNITS, :MORE, :SEVERAL, :LEAST, :SILENT,
-                         :STUCK, :ALONE
+        private_constant :FAILURES, :RATIO, :UNITS, :TROUBLE, :TOGETHER, :MORE, :ENOUGH,
+                         :SEVERAL, :LEAST, :SILENT, :STUCK, :ALONE
 
         def self.of(attempt, history, evidence, options)
           # (A poison message, and what is behind a mark, has no evidence.)
@@ -66,26 +73,48 @@ module Skep
         private
 
         def process_ill?
-          @evidence.failing > 1 && @evidence.stuck_for >= STUCK && much_succeeds_elsewhere?
+          @evidence.well_elsewhere >= STUCK && (nothing_succeeds? || partly_ill?)
+        end
+
+        # (Several messages may be bad, if others succeeded between the first failures of them.)
+        def nothing_succeeds?
+          @evidence.failing > 1 && @evidence.stuck_for >= STUCK && @evidence.trouble >= TOGETHER &&
+            much_succeeds_elsewhere?
+        end
+
+        # A part of what it tries fails, a much larger one than in others.
+        def partly_ill?
+          return false unless @evidence.trouble >= TROUBLE && @evidence.troubled_for >= STUCK
+
+          ok, failed = *@evidence.meanwhile
+          good, bad = *@evidence.meanwhile_elsewhere
+          good >= ENOUGH + (bad * TopicEvidence::FAILURE) &&
+            failed * (good + bad) > RATIO * bad * (ok + failed)
         end
 
         def many_fail_together?
+          return true if @evidence.trouble >= TROUBLE
+          return true if @evidence.comparable && @evidence.trouble_each >= TopicEvidence::FAILURE
+
           good, bad = *@evidence.units
           return true if bad >= UNITS && bad * RATIO > good
 
-          [@evidence.messages, @evidence.swarm].any? do |ok, failed|
-            failed * RATIO > ok && (failed > 1 || @history.own_failures < @attempts - 1 + MORE)
-          end
+          counts.any? { |ok, failed| failed > 1 && failed * RATIO > ok }
         end
 
-        # What another process has counted proves nothing in an outage. Where few succeed, it must
-        # have failed more often, because chance may have chosen it.
+        # What another process has counted proves nothing in an outage. Where few succeed, or others
+        # fail first, too, it must have failed more often, because chance may have chosen it.
         def message_bad?
           return false if @history.restored? && FailureCause.several?(@evidence)
 
-          few = @evidence.comparable && !@history.restored? && @evidence.swarm.first < LEAST
-          @history.own_failures >= [@attempts - 1, 1].max + (few ? MORE : 0)
+          few = counts.any? { |ok, failed| failed == 1 && RATIO > ok }
+          return false unless @history.against >= [@attempts - 1, 1].max + (few ? MORE : 0)
+
+          !@evidence.comparable || @history.restored? ||
+            @history.against + @evidence.messages.first >= ENOUGH + @evidence.trouble
         end
+
+        def counts = [@evidence.messages, @evidence.swarm]
 
         def much_succeeds_elsewhere?
           good, bad = *@evidence.elsewhere

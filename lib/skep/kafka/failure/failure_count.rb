@@ -35,11 +35,12 @@ module Skep
         # since: when the batch failed first of which this one is a part. count, own_failures,
         # offset: what another process has counted; restored: it has. same_partition: a success of
         # the partition itself has shown that it is no outage. first: when the first failure was
-        # that counts.
+        # that counts. discounted: see `discount`.
         def initialize(since: nil, outage_since: nil, count: 0, own_failures: 0, offset: nil,
-                       same_partition: own_failures.positive?, restored: false, first: since)
+                       same_partition: own_failures.positive?, restored: false, first: since,
+                       discounted: false)
           @same_partition = same_partition
-          @restored, @first = restored, first
+          @restored, @first, @discounted = restored, first, discounted
           @count = @number = count
           @own_failures = own_failures
           @since = since
@@ -65,7 +66,8 @@ module Skep
         def of_message
           FailureCount.new(since:, outage_since:, count: number, offset:,
                            own_failures: [own_failures, number].min,
-                           same_partition: @same_partition, restored: @restored, first: @first)
+                           same_partition: @same_partition, restored: @restored, first: @first,
+                           discounted: @discounted)
         end
 
         # A try begins. success: when the last successful try of the partition began; nil: none was.
@@ -86,6 +88,16 @@ module Skep
           @number = offset == @offset ? @number + 1 : 1
           @offset = offset
         end
+
+        # The last failure doesn't count against the message, nor does the first one, which shows
+        # nothing by itself.
+        def discount
+          @own_failures -= 1 if @others
+          @discounted = true
+        end
+
+        # How many failures after the first one count against the message.
+        def against = own_failures - (@discounted ? 1 : 0)
 
         # It was an outage until now: what has failed so far doesn't count.
         def begin_anew(now)

@@ -131,7 +131,8 @@ module Skep
           # A poison message, and what is behind a mark, hasn't failed here.
           return Evidence.new(others_wait:) unless history&.since && id
 
-          @evidence.about(id, history, OS.now, others_wait:, behind: @scheduler.behind?(item))
+          @evidence.about(id, history, OS.now, began: @completion.began, others_wait:,
+                                               behind: @scheduler.behind?(item))
         end
 
         # Keeps for the status what has failed, and its cause. RetryPolicy may have decided without
@@ -149,13 +150,16 @@ module Skep
           evidence.elsewhere.first.zero? && FailureCause.several?(evidence)
         end
 
-        # What fails in an outage has its first failure after it.
+        # A failure with another cause doesn't count against the message. What fails in an outage
+        # has its first failure after it.
         def judge(id, history, evidence, decision)
-          if decision.final? then @evidence.condemned(id)
-          elsif decision.why == :dependency && evidence.swarm.first.zero?
-            history.begin_anew(OS.now)
-            @evidence.forget(id)
-          end
+          return @evidence.condemned(id) if decision.final?
+
+          history.discount if FailureCause::OTHER.include?(decision.why)
+          return unless decision.why == :dependency && evidence.swarm.first.zero?
+
+          history.begin_anew(OS.now)
+          @evidence.forget(id)
         end
 
         # cause: :process, it is ill; :another_process, that one must show what the cause is.

@@ -68,7 +68,7 @@ module Skep
             end
             action = :one_by_one if action == :retry && split?(attempt, history, options)
             retried = %i[retry replace_process].include?(action)
-            wait = backoff.of_retry(dependency: why == :dependency) if retried
+            wait = backoff.of_retry(dependency: FailureCause::DEPENDENCY.include?(why)) if retried
             Decision.new(action:, why:, **wait.to_h)
           end
 
@@ -99,7 +99,7 @@ module Skep
             return :retry, cause unless options.max_attempts
             return condemned if attempt.error.is_a?(NonRetryable)
             return :retry, cause if tries(attempt, history) < options.max_attempts
-            return :one_by_one if attempt.several?
+            return :one_by_one, cause if attempt.several?
 
             fate(cause, history, evidence, options, now)
           end

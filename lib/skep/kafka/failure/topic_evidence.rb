@@ -29,19 +29,28 @@ module Skep
       # swarm. failing: how many messages fail in this process and in no other, since the last
       # success there, and stuck_for: for how many seconds. elsewhere: since then, how many messages
       # have succeeded and how many have failed in other processes. failing_elsewhere: how many
-      # other messages have failed there since anything succeeded in the swarm. alone: no other
-      # process has tried anything lately. fresh: another process has tried it, too, or there
-      # can't be one. asked: another process is on its way. comparable: there may be other
-      # processes. behind: messages of its partition wait behind it.
+      # other messages have failed there since anything succeeded in the swarm; well_elsewhere: for
+      # how many seconds that was seen to be 0. alone: no other process has tried anything lately.
+      # fresh: another process has tried it, too, or there can't be one. asked: another process is
+      # on its way. comparable: there may be other processes. behind: messages of its partition
+      # wait behind it. trouble: how much fails first in this process, besides this message: each
+      # such failure adds FAILURE, each success takes 1 away; the most while it was tried.
+      # trouble_each: the same on average of the processes that work or fail. troubled_for: for how
+      # many seconds it goes on, and meanwhile: how many messages have succeeded and how many have
+      # failed first since then; meanwhile_elsewhere: in other processes.
       Evidence = Struct.new(:others_wait, :units, :messages, :swarm, :failing, :stuck_for,
-                            :elsewhere, :failing_elsewhere, :alone, :fresh, :asked,
-                            :comparable, :behind, keyword_init: true)
+                            :elsewhere, :failing_elsewhere, :well_elsewhere, :alone, :fresh, :asked,
+                            :comparable, :behind, :trouble, :trouble_each, :troubled_for,
+                            :meanwhile, :meanwhile_elsewhere, keyword_init: true)
 
       class TopicEvidence
         FIRSTS = 1_000 # messages that fail, and units that have succeeded, at most
         FORGET = 60.0 # seconds since its last failure
+        FAILURE = 12 # successes that make up for one that fails first
+        MOST = 10 * FAILURE # of the trouble
+        TROUBLES = 50
         READ_EVERY = 0.05 # seconds
-        ACTIVE = 5.0 # seconds since its last failure in which a process counts as failing
+        ACTIVE = 5.0 # seconds since the last failure in which a process counts as failing
         ASK_AGAIN = 5.0 # seconds
         NO_SUCCESSOR = 60.0 # seconds after which no other process is expected any more
         # When a message failed first, and what had been counted then. unit_at: when the last try of
@@ -49,7 +58,8 @@ module Skep
         # over: it was an outage.
         First = Struct.new(:unit, :at, :last_at, :unit_at, :successes, :failed,
                            :successes_elsewhere, :failed_elsewhere, :closed, :over)
-        private_constant :FIRSTS, :FORGET, :READ_EVERY, :ACTIVE, :ASK_AGAIN, :NO_SUCCESSOR, :First
+        private_constant :FIRSTS, :MOST, :TROUBLES, :FORGET, :READ_EVERY, :ACTIVE, :ASK_AGAIN,
+                         :NO_SUCCESSOR, :First
 
         # A number that names a message, the same in all processes.
         def self.id(topic, partition, offset)
@@ -63,7 +73,9 @@ module Skep
           @records, @kind, @replaceable = records, kind, replaceable
           @own = records&.own(kind)
           @lock = Mutex.new
-          @successes = @failed = 0
+          @successes = @failed = @trouble = 0
+          @tried = {} # when a message failed last, by id
+          @troubles = [] # [when, trouble] at failures while there is any
           @firsts = {} # by id
           @open = {} # by unit: those of which nothing has succeeded since
           @units = {} # while some fail: when the last try of a unit began that succeeded
@@ -78,6 +90,7 @@ module Skep
             @successes += count
             @success = [@success, began].compact.max
             @failing.clear
+            trouble(@trouble - count) if @trouble.positive?
             @own&.succeeded(count, began)
             yield.each { |unit| unit_succeeded(unit, began) } if @open.any?
           end
@@ -91,6 +104,8 @@ module Skep
             first = @firsts[id]
             next first.last_at = now if first && !first.over
 
+            troubled(now) if new?(id, now)
+            @troubles = [*@troubles.last(TROUBLES - 1), [now, @trouble]] if @trouble > FAILURE
             @failed += 1 if known && !first
             @failed_at = now # that something has failed first
             begin_with(first || add(id, unit), now) if known
@@ -106,18 +121,27 @@ module Skep
 
         def forget(id) = @lock.synchronize { @firsts[id]&.over = true }
 
-        # history: the FailureCount of the message. others_wait, behind: see Evidence.
-        def about(id, history, now, others_wait: false, behind: false)
+        # history: the FailureCount of the message. began: when it was tried last. others_wait,
+        # behind: see Evidence.
+        def about(id, history, now, began: now, others_wait: false, behind: false)
           @lock.synchronize do
             first = @firsts[id]
             units, messages, swarm = *(first ? compare(first, now) : [[0, 0]] * 3)
             last = [@success, last_elsewhere].compact.max.to_f
+            failing_elsewhere = failing_elsewhere(id, last, now)
+            @elsewhere_failed_at = now if failing_elsewhere.positive?
+            trouble = [trouble_since(began) - (@tried.key?(id) ? FAILURE : 0), 0].max
             Evidence.new(
               others_wait:, behind:, comparable: @replaceable, units:, messages:, swarm:,
               failing: failing_only_here.size,
               stuck_for: @failing.any? ? now - @failing_since : 0.0, elsewhere: since_failing,
-              failing_elsewhere: failing_elsewhere(id, last, now), alone: alone?(now),
-              fresh: fresh?(id, history, now), asked: asked?(now)
+              failing_elsewhere:, well_elsewhere: now - (@elsewhere_failed_at || -Float::INFINITY),
+              alone: alone?(now),
+              fresh: fresh?(id, history, now), asked: asked?(now),
+              trouble:, trouble_each: trouble_each(trouble, now),
+              troubled_for: @trouble.zero? || calm?(now) ? 0.0 : now - @troubled_since,
+              meanwhile: counted([@successes, @failed], @before_trouble),
+              meanwhile_elsewhere: counted(counts_elsewhere, @elsewhere_before_trouble)
             )
           end
         end
@@ -191,6 +215,43 @@ module Skep
           @failing[id] = true
         end
 
+        # Has it not failed before? (Its First is gone once messages before it have succeeded.)
+        def new?(id, now)
+          last = @tried.delete(id)
+          @tried[id] = now
+          @tried.shift if @tried.size > FIRSTS
+          last.nil? || last < now - FORGET
+        end
+
+        def troubled(now)
+          if @trouble.zero? || calm?(now)
+            @troubled_since = now
+            @before_trouble = [@successes, @failed]
+            @elsewhere_before_trouble = counts_elsewhere
+          end
+          trouble(@trouble + FAILURE)
+        end
+
+        # How large it was since that time.
+        def trouble_since(began)
+          [@trouble, *@troubles.filter_map { |at, trouble| trouble if at >= began }].max
+        end
+
+        # Nothing has failed first for a while.
+        def calm?(now) = now - @failed_at > ACTIVE
+
+        def trouble(number)
+          @trouble = number.clamp(0, MOST)
+          @own&.trouble = @trouble
+        end
+
+        # own: this process's.
+        def trouble_each(own, now)
+          active = others.select { |one| [one.failed_at, one.succeeded_at].max > now - ACTIVE }
+          failing = active.select { |one| one.failed_at > now - ACTIVE }
+          (own + failing.sum(&:trouble)).fdiv(active.size + 1)
+        end
+
         # See Evidence. (What others have counted may be a moment old: their successes count from a
         # later moment on.)
         def compare(first, now)
@@ -199,7 +260,7 @@ module Skep
           end
           good, bad = @successes - first.successes, @failed - first.failed
           elsewhere = [first.successes_elsewhere || Float::INFINITY, first.failed_elsewhere]
-          elsewhere = counts_elsewhere.zip(elsewhere).map { |to, from| [to - from, 0].max }
+          elsewhere = counted(counts_elsewhere, elsewhere)
           bad = elsewhere[1] = 0 if now - @failed_at > FORGET
           [units(first), [good, bad], [good + elsewhere[0], bad + elsewhere[1]]]
         end
@@ -239,7 +300,11 @@ module Skep
         def since_failing
           return [0, 0] unless @failing.any? && last_elsewhere.to_f > @failing_since
 
-          counts_elsewhere.zip(@elsewhere).map { |to, from| [to - from, 0].max }
+          counted(counts_elsewhere, @elsewhere)
+        end
+
+        def counted(now, before)
+          before ? now.zip(before).map { |to, from| [to - from, 0].max } : [0, 0]
         end
 
         def last_elsewhere = others.map(&:succeeded_at).select(&:positive?).max

@@ -59,6 +59,8 @@ module Skep
           @generation = OS::Generation.count
         end
 
+        attr_reader :began # when the handler began with the messages that it processes now
+
         def begin_try(item)
           partition = item.partition
           item.begin_try(partition.last_success) do

@@ -8,6 +8,7 @@
 #   own = records.own(kind)                          # kind: a number, the same in all processes
 #   own.succeeded(20, began)                         # so many messages; when that try began
 #   own.failed(now)                                  # a message has failed
+#   own.trouble = 24                                 # of Kafka::Failure::Evidence
 #   own.fails_first(id, failing: 2, since: now, known: true)   # id: a number that names it
 #   records.others(kind)   # => [HandlerFacts, …] of other processes, also of some that have ended
 #
@@ -20,9 +21,10 @@ module Skep
         # successes, failed: how many messages were done, and how many have failed, each counted
         # once. succeeded_at: when the last try that succeeded began. failing: how many messages
         # have failed for the first time since then; failing_since: when the first of them did; 0.0:
-        # none. ids: of the messages that failed last. Times are monotonic seconds; 0.0: never.
+        # none. trouble: see Kafka::Failure::Evidence. ids: of the messages that failed last. Times
+        # are monotonic seconds; 0.0: never.
         HandlerFacts = Struct.new(:successes, :failed, :succeeded_at, :failed_at, :failing,
-                                  :failing_since, :ids)
+                                  :failing_since, :trouble, :ids)
 
         class HandlerRecord
           # The words of the cell.
@@ -33,9 +35,10 @@ module Skep
           FAILED_AT = 6
           FAILING = 7
           FAILING_SINCE = 8
+          TROUBLE = 9
           IDS = 50
           private_constant :KIND, :SUCCESSES, :FAILED, :SUCCEEDED_AT, :FAILED_AT, :FAILING,
-                           :FAILING_SINCE, :IDS
+                           :FAILING_SINCE, :TROUBLE, :IDS
 
           # Returns the facts of a cell; nil if it isn't a record of that kind.
           def self.read(page, cell, kind)
@@ -44,7 +47,7 @@ module Skep
             counts = [SUCCESSES, FAILED].map { |word| page.get(cell, word) }
             at = [SUCCEEDED_AT, FAILED_AT].map { |word| page.get(cell, word) / 1e9 }
             HandlerFacts.new(*counts, *at, page.get(cell, FAILING),
-                             page.get(cell, FAILING_SINCE) / 1e9,
+                             page.get(cell, FAILING_SINCE) / 1e9, page.get(cell, TROUBLE),
                              page.read(cell).to_s.unpack("Q*"))
           end
 
@@ -64,6 +67,10 @@ module Skep
           end
 
           def failed(now) = time(FAILED_AT, now)
+
+          def trouble=(number)
+            @page.set(@cell, TROUBLE, number)
+          end
 
           # failing, since: as in HandlerFacts. known: it isn't one of several messages.
           def fails_first(id, failing:, since:, known:)
