@@ -37,11 +37,12 @@ module Skep
       end
 
       test "more fails first than successes make up for: a part of the dependency" do
-        bad = { own: 30, comparable: true }
+        bad = { own: 30, comparable: true, behind: true }
         assert_equal :part_of_dependency, cause(**bad, trouble: 36)
         assert_equal :message, cause(**bad, trouble: 12)
         assert_equal :part_of_dependency, cause(**bad, trouble_each: 12.0)
         assert_equal :message, cause(**bad, trouble_each: 11.9)
+        assert_equal :message, cause(**bad, trouble_each: 12.0, behind: false) # a few of few
       end
 
       test "others fail together with it: a part of the dependency" do
@@ -72,13 +73,15 @@ module Skep
         assert_equal :message, cause(own: 2, comparable: true, messages: [12, 0])
         assert_nil cause(own: 2, comparable: true, messages: [23, 1], trouble: 12)
         assert_equal :message, cause(own: 2, comparable: true, messages: [24, 1], trouble: 12)
-        assert_equal :message, cause(own: 2, restored: true, **few)
+        assert_nil cause(own: 2, restored: true, **few)
+        assert_equal :message, cause(own: 2, restored: true, comparable: true, swarm: [8, 0])
       end
 
       test "what another process has counted says nothing in an outage" do
-        assert_equal :message, cause(own: 2, restored: true)
+        assert_equal :message, cause(own: 2, restored: true, swarm: [8, 0])
         silent = { stuck_for: 1.0, behind: true, failing: 2, fresh: true }
-        assert_equal :dependency, cause(own: 2, restored: true, **silent)
+        assert_nil cause(own: 2, restored: true)
+        assert_equal :dependency, cause(own: 2, restored: true, swarm: [8, 0], **silent)
       end
 
       test "only it fails here, and others succeed elsewhere: another process must try it" do

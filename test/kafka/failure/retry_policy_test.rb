@@ -121,6 +121,14 @@ module Skep
         assert_equal :dead_letter, decide(**old, error: Final.new).first
       end
 
+      test "tries what fails with a part of a dependency less and less often, up to a limit" do
+        part = { behind: true, trouble: 36 }
+        waits = [1, 2, 3, 9].map { |count| decide(size: 1, count:, own: 0, evidence: part).last }
+        assert_equal waits.sort, waits
+        own = [3, 9].map { |count| decide(size: 1, count:, own: 1, evidence: part).last }
+        assert_equal [0.4, 1.5], own.map { |wait| wait.round(2) }
+      end
+
       test "asks for another process once, whatever the source says of the error" do
         ill = { failing: 2, stuck_for: 3.0, elsewhere: [100, 0], trouble: 12 }
         [{}, { max_attempts: nil }, { on_error: { StandardError => :pause } }].each do |options|

@@ -102,6 +102,36 @@ module Skep
         assert_equal [0, 0.0], about(@one, 1, history).to_h.values_at(:trouble, :troubled_for)
       end
 
+      test "trouble is forgotten once nothing has failed for a minute" do
+        3.times { |number| fail_at(@one, number) }
+        @now += 61
+        history = fail_at(@one, 9)
+        assert_equal 0, about(@one, 9, history, later: 61).trouble
+      end
+
+      test "parts of a batch that failed before make no new trouble" do
+        history = fail_at(@one, 1)
+        @one.failed(2, :a, now, known: false, again: true)
+        assert_equal 0, about(@one, 1, history).trouble
+      end
+
+      test "what a message has shown counts on after messages before it have succeeded" do
+        history = fail_at(@one, 9, unit: :a)
+        succeed(@one, 30, :a)
+        fail_at(@one, 9, unit: :a)
+        assert_equal [30, 0], about(@one, 9, history).messages
+      end
+
+      test "a process that has the cells of one that has ended adds to its counts" do
+        succeed(@two, 1_000)
+        history = fail_at(@one, 1)
+        about(@one, 1, history)
+        @layout.records(1).each { |cell| @page.clear(cell) }
+        third = process(1)
+        succeed(third, 20)
+        assert_equal [20, 0], about(@one, 1, history).elsewhere
+      end
+
       test "asks for another process, and again after a while" do
         history = fail_at(@one, 1)
         assert @one.ask_for_successor(now)

@@ -41,7 +41,7 @@ module Fakes
 
   # A work item that backs off.
   BackoffItem = Struct.new(:partition, :retry_at) do
-    def wait_until(time) = self.retry_at = time
+    def wait_until(time, _awaiting = nil) = self.retry_at = time
   end
   stands_for BackoffItem, "Skep::Kafka::Processing::WorkItem"
 

@@ -68,13 +68,14 @@ module Skep
 
           private
 
-          # TopicEvidence by the options of each topic. The last record is of all further topics.
+          # TopicEvidence by the options of each topic. Further topics have no record.
           def evidence(options, node)
             records = node.__handler_records
-            last = Swarm::IPC::Scoreboard::Layout::RECORDS - 1
             options.all.each_with_index.to_h do |one, index|
-              kind = Zlib.crc32([options.group, *options.topics, [index, last].min].join("/")) + 1
-              [one, Failure::TopicEvidence.new(records, kind, replaceable: !records.nil?)]
+              kind = Zlib.crc32([options.group, *options.topics, index].join("/")) + 1
+              own = records if index < Swarm::IPC::Scoreboard::Layout::RECORDS
+              [one, Failure::TopicEvidence.new(own, kind, replaceable: !records.nil?,
+                                                          longest_wait: one.retry_backoff_max)]
             end.compare_by_identity
           end
         end

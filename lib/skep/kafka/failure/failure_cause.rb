@@ -11,7 +11,7 @@
 # |---|---|
 # | several fail here and nothing succeeds, or a part of them; hardly any in others | process |
 # | many others fail together with it (Evidence) | part_of_dependency |
-# | it has failed often enough while enough others succeeded here (`own_failures`) | message |
+# | it has failed often enough while enough others succeeded here (FailureCount#against) | message |
 # | only it fails here, much succeeds in other processes, and it failed in another, too | message |
 # | the same, and it hasn't been tried in another process | another_process |
 # | nothing succeeds anywhere, and several fail, in other processes, too | dependency |
@@ -45,7 +45,7 @@ module Skep
                          :SEVERAL, :LEAST, :SILENT, :STUCK, :ALONE
 
         def self.of(attempt, history, evidence, options)
-          # (A poison message, and what is behind a mark, has no evidence.)
+          # (What is behind a mark has no evidence.)
           new(attempt, history, evidence, options).cause if evidence.failing
         end
 
@@ -63,7 +63,7 @@ module Skep
 
         def cause
           return :process if process_ill?
-          return :part_of_dependency if many_fail_together?
+          return alone_with_it || :part_of_dependency if many_fail_together?
           return :message if message_bad?
           return if @evidence.stuck_for.zero? && @evidence.failing.zero?
 
@@ -85,6 +85,7 @@ module Skep
         # A part of what it tries fails, a much larger one than in others.
         def partly_ill?
           return false unless @evidence.trouble >= TROUBLE && @evidence.troubled_for >= STUCK
+          return false if @evidence.fresh # it failed there, too
 
           ok, failed = *@evidence.meanwhile
           good, bad = *@evidence.meanwhile_elsewhere
@@ -94,7 +95,7 @@ module Skep
 
         def many_fail_together?
           return true if @evidence.trouble >= TROUBLE
-          return true if @evidence.comparable && @evidence.trouble_each >= TopicEvidence::FAILURE
+          return true if everywhere?
 
           good, bad = *@evidence.units
           return true if bad >= UNITS && bad * RATIO > good
@@ -102,16 +103,27 @@ module Skep
           counts.any? { |ok, failed| failed > 1 && failed * RATIO > ok }
         end
 
-        # What another process has counted proves nothing in an outage. Where few succeed, or others
-        # fail first, too, it must have failed more often, because chance may have chosen it.
+        # (A few messages that fail where nothing else waits are no outage.)
+        def everywhere?
+          @evidence.comparable && @evidence.trouble_each >= TopicEvidence::FAILURE &&
+            (@evidence.behind || @evidence.failing + @evidence.failing_elsewhere >= SEVERAL)
+        end
+
+        # What another process has counted proves nothing while nothing succeeds. Where few succeed,
+        # or others fail first, too, it must have failed more often, because chance may have chosen
+        # it.
         def message_bad?
-          return false if @history.restored? && FailureCause.several?(@evidence)
+          return false if @history.restored? && nothing_proves?
 
           few = counts.any? { |ok, failed| failed == 1 && RATIO > ok }
           return false unless @history.against >= [@attempts - 1, 1].max + (few ? MORE : 0)
 
           !@evidence.comparable || @history.restored? ||
             @history.against + @evidence.messages.first >= ENOUGH + @evidence.trouble
+        end
+
+        def nothing_proves?
+          @evidence.swarm.first < LEAST || FailureCause.several?(@evidence)
         end
 
         def counts = [@evidence.messages, @evidence.swarm]
@@ -132,6 +144,14 @@ module Skep
         def by_whole_swarm
           return unless FailureCause.several?(@evidence)
           return :dependency if @evidence.failing_elsewhere.positive? || @evidence.fresh
+
+          alone_with_it
+        end
+
+        # Nothing succeeds here, and no other process tries anything.
+        def alone_with_it
+          return unless FailureCause.several?(@evidence) && @evidence.elsewhere.first.zero?
+          return if @evidence.failing_elsewhere.positive? || @evidence.fresh
 
           :another_process if @evidence.alone && @evidence.stuck_for >= ALONE
         end

@@ -60,7 +60,7 @@ module Skep
 
         # Returns what counts for a batch of one message: its failures, its own ones, and since how
         # many seconds.
-        def dump(now) = [count, own_failures, (now - since).round]
+        def dump(now) = [count, [against, 0].max, (now - since).round]
 
         # A count of its own for the message that failed last.
         def of_message

@@ -86,7 +86,8 @@ module Skep
         def count_failure(item, offset)
           now = OS.now
           known = !offset.nil? || item.slice.size == 1
-          @evidence.failed(id(item, offset), item.unit(offset), now, known:)
+          @evidence.failed(id(item, offset), item.unit(offset), now,
+                           known:, again: !item.failures&.since.nil?)
           item.failed(offset, now)
           @scheduler.failed(item.partition)
           item.failures # before split_failed_key, which may begin a new FailureCount
@@ -131,7 +132,7 @@ module Skep
           # A poison message, and what is behind a mark, hasn't failed here.
           return Evidence.new(others_wait:) unless history&.since && id
 
-          @evidence.about(id, history, OS.now, began: @completion.began, others_wait:,
+          @evidence.about(id, history, OS.now, began: @completion.began || OS.now, others_wait:,
                                                behind: @scheduler.behind?(item))
         end
 

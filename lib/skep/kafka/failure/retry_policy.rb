@@ -163,7 +163,8 @@ module Skep
             lasted = now - history.outage_since
             if own.positive?
               limit = { limit: RetryBackoff::OUTAGE_LIMIT } if dependency
-              return { seconds: seconds([number, own + 1].min, **limit.to_h) }
+              number = [number, own + 1].min unless dependency
+              return { seconds: seconds(number, **limit.to_h) }
             end
 
             if lasted < RetryBackoff::OUTAGE_LIMIT

@@ -52,6 +52,7 @@ module Skep
         READ_EVERY = 0.05 # seconds
         ACTIVE = 5.0 # seconds since the last failure in which a process counts as failing
         ASK_AGAIN = 5.0 # seconds
+        SAME_OUTAGE = 3_600.0 # seconds since a process failed with all it tried, and ended
         NO_SUCCESSOR = 60.0 # seconds after which no other process is expected any more
         # When a message failed first, and what had been counted then. unit_at: when the last try of
         # its unit began that succeeded, if that is known. closed: the unit has succeeded since.
@@ -59,7 +60,7 @@ module Skep
         First = Struct.new(:unit, :at, :last_at, :unit_at, :successes, :failed,
                            :successes_elsewhere, :failed_elsewhere, :closed, :over)
         private_constant :FIRSTS, :MOST, :TROUBLES, :FORGET, :READ_EVERY, :ACTIVE, :ASK_AGAIN,
-                         :NO_SUCCESSOR, :First
+                         :SAME_OUTAGE, :NO_SUCCESSOR, :First
 
         # A number that names a message, the same in all processes.
         def self.id(topic, partition, offset)
@@ -68,19 +69,22 @@ module Skep
 
         # records: IPC::Scoreboard::HandlerRecords; nil outside of a swarm. kind: of the topic's
         # record. replaceable: a supervisor can replace this process.
-        def initialize(records, kind, replaceable:, read_every: READ_EVERY)
+        # longest_wait: seconds between two tries of a message, at most.
+        def initialize(records, kind, replaceable:, longest_wait: 0, read_every: READ_EVERY)
           @read_every = read_every
+          @forget = FORGET + (2 * longest_wait)
           @records, @kind, @replaceable = records, kind, replaceable
           @own = records&.own(kind)
           @lock = Mutex.new
           @successes = @failed = @trouble = 0
           @tried = {} # when a message failed last, by id
           @troubles = [] # [when, trouble] at failures while there is any
-          @firsts = {} # by id
+          @firsts, @former_firsts = {}, {} # by id; former: nothing has failed for a moment
           @open = {} # by unit: those of which nothing has succeeded since
           @units = {} # while some fail: when the last try of a unit began that succeeded
           @failing = {} # ids of messages that have failed since the last success
           @others = []
+          @counts, @counts_elsewhere = {}, [0, 0] # by cell; what all of them have grown by
           @read_at = -Float::INFINITY
         end
 
@@ -96,15 +100,19 @@ module Skep
           end
         end
 
-        def failed(id, unit, now, known: true)
+        # again: it failed before, as a part of more messages.
+        def failed(id, unit, now, known: true, again: false)
           @lock.synchronize do
+            trouble(0) if @last_at && now - @last_at > FORGET
+            @last_at = now
             expire(now)
+            continue(id, unit)
             fails(id, now)
             @own&.failed(now)
             first = @firsts[id]
             next first.last_at = now if first && !first.over
 
-            troubled(now) if new?(id, now)
+            troubled(now) if new?(id, now) && (known || !again)
             @troubles = [*@troubles.last(TROUBLES - 1), [now, @trouble]] if @trouble > FAILURE
             @failed += 1 if known && !first
             @failed_at = now # that something has failed first
@@ -168,7 +176,7 @@ module Skep
           @open.delete(unit)&.each { |first| first.closed = true }
           return if @open.any?
 
-          @firsts.clear
+          @former_firsts, @firsts = @firsts, {}
           @units.clear
         end
 
@@ -181,10 +189,18 @@ module Skep
         # (A partition with such a message may have been revoked.)
         def expire(now)
           @firsts.delete_if do |_, first|
-            old = first.last_at < now - FORGET
+            old = first.last_at < now - @forget
             close(first) if old
             old
           end
+        end
+
+        # Its unit has succeeded with messages before it, and it fails still.
+        def continue(id, unit)
+          first = @former_firsts.delete(id) or return
+          @firsts[id] = first
+          first.closed = false
+          (@open[unit] ||= []) << first
         end
 
         def add(id, unit)
@@ -198,7 +214,7 @@ module Skep
           first.at = first.last_at = now
           first.unit_at = @units[first.unit]
           first.successes, first.failed = @successes, @failed
-          first.successes_elsewhere, first.failed_elsewhere = nil, others.sum(&:failed)
+          first.successes_elsewhere, first.failed_elsewhere = nil, counts_elsewhere.last
           first.over = false
         end
 
@@ -213,6 +229,7 @@ module Skep
             @others_succeed = recovered
           end
           @failing[id] = true
+          @failing.shift if @failing.size > FIRSTS
         end
 
         # Has it not failed before? (Its First is gone once messages before it have succeeded.)
@@ -220,7 +237,7 @@ module Skep
           last = @tried.delete(id)
           @tried[id] = now
           @tried.shift if @tried.size > FIRSTS
-          last.nil? || last < now - FORGET
+          last.nil? || last < now - @forget
         end
 
         def troubled(now)
@@ -256,7 +273,7 @@ module Skep
         # later moment on.)
         def compare(first, now)
           if first.successes_elsewhere.nil? && now - first.at > 2 * @read_every
-            first.successes_elsewhere = others.sum(&:successes)
+            first.successes_elsewhere = counts_elsewhere.first
           end
           good, bad = @successes - first.successes, @failed - first.failed
           elsewhere = [first.successes_elsewhere || Float::INFINITY, first.failed_elsewhere]
@@ -287,12 +304,27 @@ module Skep
           now = OS.now
           if now - @read_at >= @read_every
             @others = @records.others(@kind)
+            @others.each { |one| add_counts(one) }
             @read_at = now
           end
           @others
         end
 
-        def counts_elsewhere = [others.sum(&:successes), others.sum(&:failed)]
+        # A new process may have the cells of one that has ended, and counts from 0.
+        def add_counts(facts)
+          counts = [facts.successes, facts.failed]
+          before = @counts.fetch(facts.cell, [0, 0])
+          before = [0, 0] if counts.zip(before).any? { |now, earlier| now < earlier }
+          @counts[facts.cell] = counts
+          added = counts.zip(before).map { |now, earlier| now - earlier }
+          @counts_elsewhere = @counts_elsewhere.zip(added).map(&:sum)
+        end
+
+        # What others have done since this process began. (It may begin at any number.)
+        def counts_elsewhere
+          others
+          @counts_elsewhere
+        end
 
         # What others have done since this process fails. (What they did a moment before may not
         # have been read then: it counts only once something has succeeded that began afterwards.
@@ -318,7 +350,10 @@ module Skep
         end
 
         def alone?(now)
-          others.none? { |one| [one.failed_at, one.succeeded_at].max > now - NO_SUCCESSOR }
+          others.none? do |one|
+            [one.failed_at, one.succeeded_at].max > now - NO_SUCCESSOR ||
+              (one.failing.positive? && one.failed_at > now - SAME_OUTAGE)
+          end
         end
 
         def fresh?(id, history, now)

@@ -18,12 +18,12 @@ module Skep
   class Swarm
     module IPC
       module Scoreboard
-        # successes, failed: how many messages were done, and how many have failed, each counted
-        # once. succeeded_at: when the last try that succeeded began. failing: how many messages
-        # have failed for the first time since then; failing_since: when the first of them did; 0.0:
+        # cell: of the record. successes, failed: how many messages were done, and how many have
+        # failed, each counted once. succeeded_at: when the last try that succeeded began. failing:
+        # how many messages have failed since then; failing_since: when the first of them did; 0.0:
         # none. trouble: see Kafka::Failure::Evidence. ids: of the messages that failed last. Times
         # are monotonic seconds; 0.0: never.
-        HandlerFacts = Struct.new(:successes, :failed, :succeeded_at, :failed_at, :failing,
+        HandlerFacts = Struct.new(:cell, :successes, :failed, :succeeded_at, :failed_at, :failing,
                                   :failing_since, :trouble, :ids)
 
         class HandlerRecord
@@ -46,7 +46,7 @@ module Skep
 
             counts = [SUCCESSES, FAILED].map { |word| page.get(cell, word) }
             at = [SUCCEEDED_AT, FAILED_AT].map { |word| page.get(cell, word) / 1e9 }
-            HandlerFacts.new(*counts, *at, page.get(cell, FAILING),
+            HandlerFacts.new(cell, *counts, *at, page.get(cell, FAILING),
                              page.get(cell, FAILING_SINCE) / 1e9, page.get(cell, TROUBLE),
                              page.read(cell).to_s.unpack("Q*"))
           end
@@ -59,7 +59,7 @@ module Skep
 
           def succeeded(count, began)
             @page.add(@cell, SUCCESSES, count)
-            time(SUCCEEDED_AT, began)
+            time(SUCCEEDED_AT, @succeeded_at = [@succeeded_at, began].compact.max)
             return unless @failing
 
             @failing = false
