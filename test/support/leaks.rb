@@ -59,8 +59,11 @@ module Leaks
     left.map { |fd, target| "fd #{fd} (#{target})" }.join(", ") if left.any?
   end
 
-  # Where the stack still has the address of an object, that isn't garbage.
-  def overwrite_stack(depth) = depth.zero? ? nil : overwrite_stack(depth - 1)
+  # Where the machine's stack still has the address of an object, that isn't garbage. (`each` is a
+  # function in C.)
+  def overwrite_stack(depth)
+    [depth - 1].each { |one| overwrite_stack(one) } if depth.positive?
+  end
 
   # A thread that is about to end isn't left behind.
   def left_threads

@@ -34,6 +34,7 @@ class ControlThreadTest < Skep::TestCase
     assert_operator channel.flushes, :<=, 30
     assert_operator channel.flushes, :>=, 1
   ensure
+    control&.leave
     signals.release
     [ours, theirs].each(&:close)
   end

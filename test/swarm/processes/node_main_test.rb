@@ -17,6 +17,8 @@ class NodeMainTest < Skep::TestCase
       posted << [type, *facts["name"], *facts.dig("facts", "count")]
       true
     end
+
+    def leave = nil
   end
   private_constant :Control
 
@@ -44,11 +46,12 @@ class NodeMainTest < Skep::TestCase
     swarm = Skep.swarm("a") { |one| one.work { nil } }
     birth = { "node" => 0, "page_index" => 0, "mold" => 0, "task" => 0, "placed" => true,
               "suspects" => [] }
-    Skep::Swarm::Processes::NodeMain.new(swarm, birth, channel: nil, page: @page, layout:, config:,
-                                                       control:)
+    @main = Skep::Swarm::Processes::NodeMain.new(swarm, birth, channel: nil, page: @page, layout:,
+                                                               config:, control:)
   end
 
   def teardown
+    @main&.leave
     @page&.close
     super
   end

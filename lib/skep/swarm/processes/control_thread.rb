@@ -69,7 +69,7 @@ module Skep
         def leave
           @left = true
           @waker.write_nonblock("w", exception: false)
-          @thread.close(timeout: nil)
+          @thread&.close(timeout: nil)
           [@wake, @waker].each(&:close)
         end
 
