@@ -81,6 +81,8 @@ module Skep
         assert_equal :message, cause(own: 2, restored: true, swarm: [8, 0])
         silent = { stuck_for: 1.0, behind: true, failing: 2, fresh: true }
         assert_nil cause(own: 2, restored: true)
+        assert_equal :message, cause(own: 2, restored: true, stuck_for: 1.0)
+        assert_nil cause(own: 2, restored: true, stuck_for: 1.0, failing: 2)
         assert_equal :dependency, cause(own: 2, restored: true, swarm: [8, 0], **silent)
       end
 

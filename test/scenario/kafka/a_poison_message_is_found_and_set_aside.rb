@@ -52,7 +52,7 @@ RUBY
 class Poisoning < KafkaScenario
   def try(kind, code:, end:, threads: 2, poisons: 1, options: TIMEOUT, handler: :one_by_one,
           group: nil, more: false, event: nil,
-          crashes: 3..4) # the first one counts only if the message was alone in flight
+          crashes: 3..6) # the first ones count only if the message was alone in flight
     before = group && (enter(group) or missing("a control group, for #{kind}"))
     @orders, @dead = topic("orders.#{kind}", 4), topic("dead.#{kind}", 1)
     produce(poisons)

@@ -123,7 +123,14 @@ module Skep
         end
 
         def nothing_proves?
-          @evidence.swarm.first < LEAST || FailureCause.several?(@evidence)
+          return true if FailureCause.several?(@evidence)
+
+          @evidence.swarm.first < LEAST && !only_it_fails?
+        end
+
+        def only_it_fails?
+          @evidence.stuck_for >= SILENT && @evidence.failing == 1 &&
+            @evidence.failing_elsewhere.zero?
         end
 
         def counts = [@evidence.messages, @evidence.swarm]
