@@ -9,12 +9,12 @@ class ManPage
   ABOUT = <<~TEXT
     skep keeps a swarm of forked processes alive and productive: a supervisor, the nodes it
     replaces when they die or hang, and the work they do. A command that talks to a running
-    swarm finds it by its name, by --control PATH, or because it is the only one here.
+    swarm finds it by its name, by --control PATH, or because it is the only one running.
   TEXT
   ENVIRONMENT = {
     "SKEP_RUN_DIR" => "the directory of control sockets: else /run/skep for root, " \
                       "$XDG_RUNTIME_DIR/skep, or /tmp/skep-UID",
-    "NO_COLOR" => "if it is set, no command uses colours; none does where its output is no " \
+    "NO_COLOR" => "if it is set, no command uses colours; none does where its output isn't a " \
                   "terminal",
     "SKEP_PURE" => "if it is 1, skep runs on its Ruby fallbacks, without C",
     "SKEP_OPTION" => "any option of a swarm by its name in capitals, such as " \
