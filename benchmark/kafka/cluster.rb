@@ -90,7 +90,7 @@ module Skep
           feed&.close
         end
 
-        # The figures are there, so a broker that remains is no failure. (Subreaper ends it.)
+        # The figures are there, so a broker that remains doesn't fail it. (Subreaper ends it.)
         def kill
           command("kill")
         rescue Failed => e

@@ -120,34 +120,6 @@ module Skep
         def rows = @reports.map(&:last)
       end
 
-      # Partitions of a topic in which messages fail for the same cause.
-      class Failing
-        attr_reader :topic, :cause
-
-        def initialize(topic, cause, partitions)
-          @topic, @cause, @partitions = topic, cause, partitions
-        end
-
-        # Returns true if a dependency is unavailable, or a part of it.
-        def away? = cause.end_with?("dependency")
-
-        def to_s
-          seconds = @partitions.map(&:failing_for).max
-          "#{topic}#{place}: #{CAUSES.fetch(cause)} for #{seconds} s"
-        end
-
-        def inspect = "#<#{self.class} #{self}>"
-
-        private
-
-        def place
-          return ", #{@partitions.size} partitions" if @partitions.size > 1
-
-          one = @partitions.first
-          "/#{one.number}, offset #{one.failing["offset"]}, attempt #{one.failing["attempt"]}"
-        end
-      end
-
       attr_reader :name, :nodes
 
       def initialize(name, nodes, status)
@@ -200,3 +172,5 @@ module Skep
     end
   end
 end
+
+require "skep/kafka/group_status/failing"

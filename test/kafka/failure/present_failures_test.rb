@@ -100,7 +100,7 @@ module Skep
         refute_predicate @present, :any?
       end
 
-      test "a message that turns out to be bad is no part of an outage any more" do
+      test "a message that turns out to be bad is not part of an outage any more" do
         fail_at(@one, 3)
         fail_at(@two, 5)
         fail_at(@two, 5, cause: :message)

@@ -32,7 +32,7 @@ module HandlerFuzz
               [patch("failure/retry_policy", "tries(attempt, history) < options.max_attempts",
                      "tries(attempt, history) < options.max_attempts - 1")]),
       Bug.new("a batch of several messages is a dead letter",
-              [patch("failure/retry_policy", "return :one_by_one, cause if attempt.several?", "")]),
+              [patch("failure/retry_policy", "return :one_by_one if attempt.several?", "")]),
       Bug.new("a message is condemned although it isn't known which one failed",
               [patch("failure/retry_policy",
                      "condemned = attempt.one_message? ? :dead_letter : :one_by_one",

@@ -87,7 +87,7 @@ module Verdicts
 
       @unfit_at[slot] = now
       @events << [why, process]
-      later(REPLACED * @random.rand(0.5..1.5)) { succeed(process) }
+      later(REPLACED * @random.rand(0.5..1.5)) { finish(process) }
     end
 
     private
@@ -142,7 +142,7 @@ module Verdicts
     end
 
     # The process has ended, and committed what is done.
-    def succeed(process)
+    def finish(process)
       return unless @processes.delete(process)
 
       process.close.each do |_, partition, offset, _, metadata|
@@ -246,7 +246,7 @@ module Verdicts
     end
 
     def heal(fault)
-      succeed(@ill) if fault.cause == :process && @processes.include?(@ill)
+      finish(@ill) if fault.cause == :process && @processes.include?(@ill)
       @going_wrong = []
       @hosts = %w[answer] * 4
       since = @healed_at = Skep::OS.now

@@ -67,7 +67,7 @@ module Verdicts
     private_constant :APART
 
     attr_reader :slot, :page_index, :partitions, :next_at
-    attr_accessor :ill, :last_at
+    attr_accessor :last_at
 
     def initialize(swarm, source, slot:, page_index:, partitions:, records:, threads:)
       @swarm, @slot, @page_index, @partitions = swarm, slot, page_index, partitions

@@ -10,7 +10,7 @@
 # | what others show | cause |
 # |---|---|
 # | several fail here and nothing succeeds, or a part of them; hardly any in others | process |
-# | many others fail together with it (Evidence) | part_of_dependency |
+# | many others fail together (Evidence), and the row before "else" is not so | part_of_dependency |
 # | it has failed often enough while enough others succeeded here (FailureCount#against) | message |
 # | only it fails here, much succeeds in other processes, and it failed in another, too | message |
 # | the same, and it hasn't been tried in another process | another_process |
@@ -103,7 +103,7 @@ module Skep
           counts.any? { |ok, failed| failed > 1 && failed * RATIO > ok }
         end
 
-        # (A few messages that fail where nothing else waits are no outage.)
+        # (A few messages that fail where nothing else waits aren't an outage.)
         def everywhere?
           @evidence.comparable && @evidence.trouble_each >= TopicEvidence::FAILURE &&
             (@evidence.behind || @evidence.failing + @evidence.failing_elsewhere >= SEVERAL)

@@ -34,7 +34,7 @@ module Skep
 
         # since: when the batch failed first of which this one is a part. count, own_failures,
         # offset: what another process has counted; restored: it has. same_partition: a success of
-        # the partition itself has shown that it is no outage. first: when the first failure was
+        # the partition itself has shown that there is no outage. first: when the first failure was
         # that counts. discounted: see `discount`.
         def initialize(since: nil, outage_since: nil, count: 0, own_failures: 0, offset: nil,
                        same_partition: own_failures.positive?, restored: false, first: since,

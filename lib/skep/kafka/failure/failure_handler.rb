@@ -136,11 +136,10 @@ module Skep
                                                behind: @scheduler.behind?(item))
         end
 
-        # Keeps for the status what has failed, and its cause. RetryPolicy may have decided without
-        # one, as `on_error` says.
+        # Keeps for the status what has failed, and its cause.
         def show(item, attempt, history, evidence, decision)
           given_up = decision.final? && decision.why != :retry_for
-          cause = given_up ? :message : FailureCause.of(attempt, history, evidence, @options)
+          cause = given_up ? :message : decision.cause
           cause = :dependency if cause == :part_of_dependency && all_fail?(evidence)
           @metrics.verdict(item.slice, cause || :unknown)
           @present.failed(item, attempt, history, evidence, cause)
@@ -156,8 +155,8 @@ module Skep
         def judge(id, history, evidence, decision)
           return @evidence.condemned(id) if decision.final?
 
-          history.discount if FailureCause::OTHER.include?(decision.why)
-          return unless decision.why == :dependency && evidence.swarm.first.zero?
+          history.discount if FailureCause::OTHER.include?(decision.cause)
+          return unless decision.cause == :dependency && evidence.swarm.first.zero?
 
           history.begin_anew(OS.now)
           @evidence.forget(id)

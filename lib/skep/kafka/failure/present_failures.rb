@@ -30,10 +30,6 @@ module Skep
         Outage = Struct.new(:topic, :since, :messages)
         private_constant :LEAST, :HINTS, :AGAIN, :Failing, :Outage
 
-        # Returns false if there is nothing that could recover.
-        attr_reader :any
-        alias any? any
-
         def initialize(report)
           @report = report
           @lock = Mutex.new
@@ -42,6 +38,9 @@ module Skep
           @away = {} # the partition by unit, where a dependency is the cause
           @over_at = -Float::INFINITY
         end
+
+        # Returns false if there is nothing that could recover.
+        def any? = @any
 
         # The item's try has failed; it isn't settled yet, so that none of it can recover meanwhile.
         # history: a FailureCount.

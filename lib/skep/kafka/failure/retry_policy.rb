@@ -48,8 +48,9 @@ module Skep
 
         # action: see above. seconds: the backoff; with awaits_success a success of the partition
         # ends it early. why: :retry_for, that time is over; :dead_letter_topic, the message comes
-        # from there; of a retry, the cause.
-        Decision = Struct.new(:action, :seconds, :why, :awaits_success, keyword_init: true) do
+        # from there; of a retry, the cause. cause: what FailureCause says, whatever is done.
+        Decision = Struct.new(:action, :seconds, :why, :cause, :awaits_success,
+                              keyword_init: true) do
           # Returns true if the message isn't tried again.
           def final?
             %i[dead_letter hold skip].include?(action) || (action == :continue && seconds.nil?)
@@ -61,15 +62,17 @@ module Skep
             backoff = Backoff.new(history, evidence, options, now, spread)
             return behind_mark(attempt, backoff) if attempt.raised_at_marked?
 
-            action, why = action(attempt, history, evidence, options, now)
+            cause = FailureCause.of(attempt, history, evidence, options)
+            action, why = action(attempt, history, evidence, options, now, cause)
             if action == :dead_letter && attempt.topic == options.dead_letter_topic
               action = attempt.crashes ? :hold : :retry
               why = :dead_letter_topic
             end
             action = :one_by_one if action == :retry && split?(attempt, history, options)
             retried = %i[retry replace_process].include?(action)
-            wait = backoff.of_retry(dependency: FailureCause::DEPENDENCY.include?(why)) if retried
-            Decision.new(action:, why:, **wait.to_h)
+            dependency = FailureCause::DEPENDENCY.include?(cause)
+            wait = backoff.of_retry(dependency:) if retried
+            Decision.new(action:, why:, cause:, **wait.to_h)
           end
 
           # Tries again what couldn't be dead-lettered or skipped.
@@ -80,11 +83,10 @@ module Skep
 
           private
 
-          def action(attempt, history, evidence, options, now)
+          def action(attempt, history, evidence, options, now, cause)
             return poison(options) if attempt.crashes
             return :isolate if attempt.unreadable_of_several?
 
-            cause = FailureCause.of(attempt, history, evidence, options)
             if %i[process another_process].include?(cause)
               return evidence.asked ? :retry : :replace_process, cause
             end
@@ -99,7 +101,7 @@ module Skep
             return :retry, cause unless options.max_attempts
             return condemned if attempt.error.is_a?(NonRetryable)
             return :retry, cause if tries(attempt, history) < options.max_attempts
-            return :one_by_one, cause if attempt.several?
+            return :one_by_one if attempt.several?
 
             fate(cause, history, evidence, options, now)
           end

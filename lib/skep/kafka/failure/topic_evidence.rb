@@ -7,6 +7,7 @@
 #   evidence.succeeded(20, began) { units }     # so many messages are done; when that try began
 #   evidence.failed(id, unit, OS.now)           # a message has failed
 #   evidence.failed(id, unit, OS.now, known: false)   # one of several; id is of the first of them
+#   evidence.failed(id, unit, OS.now, known: false, again: true)   # one of a part of those
 #   TopicEvidence.id("orders", 3, 41)           # names a message
 #   evidence.about(id, history, OS.now)         # => Evidence for a decision on that message
 #   evidence.condemned(id)                      # it isn't tried any more
@@ -94,7 +95,7 @@ module Skep
             @successes += count
             @success = [@success, began].compact.max
             @failing.clear
-            trouble(@trouble - count) if @trouble.positive?
+            self.trouble = @trouble - count if @trouble.positive?
             @own&.succeeded(count, began)
             yield.each { |unit| unit_succeeded(unit, began) } if @open.any?
           end
@@ -103,7 +104,7 @@ module Skep
         # again: it failed before, as a part of more messages.
         def failed(id, unit, now, known: true, again: false)
           @lock.synchronize do
-            trouble(0) if @last_at && now - @last_at > FORGET
+            self.trouble = 0 if @last_at && now - @last_at > FORGET
             @last_at = now
             expire(now)
             continue(id, unit)
@@ -246,7 +247,7 @@ module Skep
             @before_trouble = [@successes, @failed]
             @elsewhere_before_trouble = counts_elsewhere
           end
-          trouble(@trouble + FAILURE)
+          self.trouble = @trouble + FAILURE
         end
 
         # How large it was since that time.
@@ -257,7 +258,7 @@ module Skep
         # Nothing has failed first for a while.
         def calm?(now) = now - @failed_at > ACTIVE
 
-        def trouble(number)
+        def trouble=(number)
           @trouble = number.clamp(0, MOST)
           @own&.trouble = @trouble
         end
@@ -320,15 +321,14 @@ module Skep
           @counts_elsewhere = @counts_elsewhere.zip(added).map(&:sum)
         end
 
-        # What others have done since this process began. (It may begin at any number.)
+        # Grows by what others do. (It may begin at any number.)
         def counts_elsewhere
           others
           @counts_elsewhere
         end
 
         # What others have done since this process fails. (What they did a moment before may not
-        # have been read then: it counts only once something has succeeded that began afterwards.
-        # The counts of a process are gone once its cells are used again.)
+        # have been read then: it counts only once something has succeeded that began afterwards.)
         def since_failing
           return [0, 0] unless @failing.any? && last_elsewhere.to_f > @failing_since
 

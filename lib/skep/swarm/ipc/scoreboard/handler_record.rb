@@ -12,8 +12,8 @@
 #   own.fails_first(id, failing: 2, since: now, known: true)   # id: a number that names it
 #   records.others(kind)   # => [HandlerFacts, …] of other processes, also of some that have ended
 #
-# A process has RECORDS records: a source with more topics has several in one. Records of a process
-# that has ended stay until its cells are used again.
+# A process has RECORDS records; further topics of a source have none. Records of a process that
+# has ended stay until its cells are used again.
 module Skep
   class Swarm
     module IPC
