@@ -22,6 +22,9 @@ module Skep
         refute_equal :process, cause(**ill, elsewhere: [7, 0])
         refute_equal :process, cause(**ill, stuck_for: 2.9)
         refute_equal :process, cause(**ill, failing: 1)
+        failed_elsewhere = { restored: true, count: 3, fresh: true, behind: true }
+        assert_equal :message, cause(**ill, **failed_elsewhere, stuck_for: 5.0)
+        assert_equal :process, cause(**ill, **failed_elsewhere, count: 2)
         refute_equal :process, cause(**ill, trouble: 5) # others succeeded in between
         refute_equal :process, cause(**ill, well_elsewhere: 2.9) # nothing succeeded there, either
       end
@@ -89,7 +92,8 @@ module Skep
       test "only it fails here, and others succeed elsewhere: another process must try it" do
         one = { count: 3, elsewhere: [8, 0], stuck_for: 3.0 }
         assert_equal :another_process, cause(**one)
-        assert_equal :message, cause(**one, fresh: true)
+        assert_equal :message, cause(**one, fresh: true, stuck_for: 5.0)
+        assert_nil cause(**one, fresh: true, stuck_for: 4.9)
         assert_nil cause(**one, count: 2)
         assert_nil cause(**one, failing_elsewhere: 1)
         assert_nil cause(**one, stuck_for: 2.9)

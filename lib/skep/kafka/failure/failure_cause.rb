@@ -40,7 +40,7 @@ module Skep
         LEAST = 8 # successes that prove something
         SILENT = 1.0 # seconds without a success until it may be an outage
         STUCK = 3.0 # until a process may be ill
-        ALONE = 5.0 # the same without another process to compare it with
+        ALONE = 5.0 # the same without another process, or other messages, to compare with
         private_constant :FAILURES, :RATIO, :UNITS, :TROUBLE, :TOGETHER, :MORE, :ENOUGH,
                          :SEVERAL, :LEAST, :SILENT, :STUCK, :ALONE
 
@@ -72,7 +72,11 @@ module Skep
 
         private
 
+        # (A message that has failed often enough in another process as well doesn't accuse this
+        # one: it would be replaced for ever.)
         def process_ill?
+          return false if @history.restored? && @history.count >= @attempts
+
           @evidence.well_elsewhere >= STUCK && (nothing_succeeds? || partly_ill?)
         end
 
@@ -145,7 +149,9 @@ module Skep
           return unless @evidence.failing_elsewhere.zero? && much_succeeds_elsewhere?
           return unless @evidence.stuck_for >= STUCK && @alone && @history.count >= @attempts
 
-          @evidence.fresh ? :message : :another_process
+          return :another_process unless @evidence.fresh
+
+          :message if @evidence.stuck_for >= ALONE # until then others may accuse the process
         end
 
         def by_whole_swarm
