@@ -6,10 +6,10 @@ class KarafkaApp < Karafka::App
     config.client_id = "ledger"
     config.logger = Logger.new($stdout, level: :warn)
     config.kafka = {
-      "bootstrap.servers": ENV.fetch("BROKERS"),
+      "bootstrap.servers": ENV.fetch("KAFKA_BROKERS"),
       "auto.offset.reset": "earliest",
       "group.instance.id": "ledger-#{Socket.gethostname}-#{ENV.fetch("SKEP_NODE_ID")}",
-      **JSON.parse(ENV.fetch("KAFKA", "{}"), symbolize_names: true)
+      **JSON.parse(ENV.fetch("KAFKA_SETTINGS", "{}"), symbolize_names: true)
     }.compact
     config.concurrency = Integer(ENV.fetch("THREADS", "2")) # KarafkaNode's threads
     config.shutdown_timeout = 25_000 # less than the swarm's stop_timeout

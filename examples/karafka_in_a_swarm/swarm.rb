@@ -2,12 +2,12 @@
 
 # Karafka's embedded mode in each node. Guarantees and limits: README.md.
 #
-#   BROKERS=kafka-1:9092 bundle exec skep run swarm.rb
+#   KAFKA_BROKERS=kafka-1:9092 bundle exec skep run swarm.rb
 require_relative "guest/karafka_node"
 
 threads = Integer(ENV.fetch("THREADS", "2"))
 
-Skep.swarm "ledger", nodes: Integer(ENV.fetch("NODES", "2")), liveness_timeout: 30,
+Skep.swarm "ledger", nodes: 2, liveness_timeout: 30,
                      stop_timeout: 30 do |swarm|
   swarm.preload { require_relative "orders_consumer" } # once, before the nodes are forked
 

@@ -6,8 +6,7 @@
 #   ./listen 9292 bundle exec skep run swarm.rb
 require "socket"
 
-nodes = Integer(ENV.fetch("NODES", "2"))
-Skep.swarm "web", nodes:, liveness_timeout: 60 do |swarm|
+Skep.swarm "web", nodes: 2, liveness_timeout: 60 do |swarm|
   swarm.preload do
     require "puma"
     require "puma/server"

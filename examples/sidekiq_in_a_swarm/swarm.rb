@@ -8,7 +8,7 @@ require_relative "guest/sidekiq_node"
 sidekiq = SidekiqNode.new(threads: Integer(ENV.fetch("THREADS", "2")))
 stop_timeout = Integer(ENV.fetch("STOP_TIMEOUT", "30"))
 
-Skep.swarm "jobs", nodes: Integer(ENV.fetch("NODES", "2")), liveness_timeout: 30,
+Skep.swarm "jobs", nodes: 2, liveness_timeout: 30,
                    stop_timeout:, orphan_timeout: stop_timeout do |swarm|
   swarm.preload { require ENV.fetch("APP", "#{__dir__}/jobs") } # once, before the nodes are forked
 

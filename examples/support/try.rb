@@ -15,7 +15,8 @@ def kafka
   broker = Skep::Kafka::EmbeddedBroker.start(topics: Sample::TOPICS)
   feed = Skep::Kafka::Testing::TopicSeeder.new(broker.bootstrap_servers, Sample::TOPIC)
   puts "#{feed.publish(Sample.messages)} messages wait in #{Sample::TOPIC}; Ctrl-C ends it"
-  settings = { "BROKERS" => broker.bootstrap_servers, "KAFKA" => JSON.generate(broker.settings) }
+  settings = { "KAFKA_BROKERS" => broker.bootstrap_servers,
+               "KAFKA_SETTINGS" => JSON.generate(broker.settings) }
   [broker, settings]
 ensure
   feed&.close

@@ -3,16 +3,16 @@
 # Makes a thumbnail of each image that a message names. Nodes do such calculations in parallel,
 # threads don't. README.md: how it scales.
 #
-#   BROKERS=kafka-1:9092 THUMBNAILS=/srv/thumbnails skep run swarm.rb
+#   KAFKA_BROKERS=kafka-1:9092 THUMBNAILS=/srv/thumbnails skep run swarm.rb
 require "json"
 require "skep/kafka"
 
-kafka = { "bootstrap.servers": ENV.fetch("BROKERS"), **JSON.parse(ENV.fetch("KAFKA", "{}")) }
+kafka = { "bootstrap.servers": ENV.fetch("KAFKA_BROKERS"),
+          **JSON.parse(ENV.fetch("KAFKA_SETTINGS", "{}")) }
 source = Skep::Kafka::Source.new(kafka:, group: "thumbnails", topics: "images", max_messages: 20,
                                  dead_letter_topic: "images.dead", max_attempts: 2)
 
-nodes = ENV["NODES"]&.then { |text| Integer(text) } # by default the processors to use
-Skep.swarm "thumbnails", nodes: do |swarm|
+Skep.swarm "thumbnails" do |swarm| # as many nodes as processors
   swarm.preload { require_relative "thumbnail" }
   swarm.work(source) do |batch|
     batch.each do |message|

@@ -18,7 +18,7 @@ class KafkaJourneys < Journeys
   SWARM = <<~'RUBY'
     require "json"
     require "skep/kafka"
-    settings = JSON.parse(ENV.fetch("KAFKA"))
+    settings = JSON.parse(ENV.fetch("KAFKA_SETTINGS"))
     File.write("#{__dir__}/settings.json", JSON.generate(settings))
     clock = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
     Skep.swarm "%<name>s", nodes: 1, stop_timeout: 10, liveness_timeout: 60 do |swarm|
@@ -159,7 +159,7 @@ class KafkaJourneys < Journeys
   # Starts another member. Returns the time when it was assigned a partition.
   def another_member
     write_file("other", NOTHING)
-    env = untraced.merge("KAFKA" => File.read("#{@folder}/settings.json"))
+    env = untraced.merge("KAFKA_SETTINGS" => File.read("#{@folder}/settings.json"))
     @other = RunningSwarm.new(env, run_file("other"))
     assigned = @other.await("kafka_rebalance") { |event| event["partitions"].any? }
     settled

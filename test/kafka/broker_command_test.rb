@@ -12,12 +12,12 @@ class KafkaBrokerCommandTest < KafkaCase
     require "kafka/support/fake_node"
     node = FakeNode.new { |*| nil }
     got = []
-    source = Skep::Kafka::Source.new(kafka: JSON.parse(ENV.fetch("KAFKA")), group: "g", topics: "t")
+    source = Skep::Kafka::Source.new(kafka: JSON.parse(ENV.fetch("KAFKA_SETTINGS")), group: "g", topics: "t")
     source.run(node, lambda do |batch, _|
       got.concat(batch.payloads)
       node.stop! if got.size == 3
     end)
-    puts got.sort.inspect, JSON.parse(ENV.fetch("KAFKA"))["bootstrap.servers"] == ENV.fetch("BROKERS")
+    puts got.sort.inspect, JSON.parse(ENV.fetch("KAFKA_SETTINGS"))["bootstrap.servers"] == ENV.fetch("KAFKA_BROKERS")
     exit 7
   RUBY
   ADDRESS = /\Askep: embedded broker at 127\.0\.0\.1:\d+\n/

@@ -58,13 +58,16 @@ class ExampleScenario < Scenario
   # nodes: their number. kafka: true if the example reads from Kafka. files: added files. options:
   # replacements in its swarm.rb. The rest is its environment.
   def run_example(name, nodes: 2, kafka: true, files: {}, options: {}, **env)
-    env = { "BROKERS" => broker.address, "KAFKA" => JSON.generate(broker.settings), **env } if kafka
+    if kafka
+      env = { "KAFKA_BROKERS" => broker.address,
+              "KAFKA_SETTINGS" => JSON.generate(broker.settings), **env }
+    end
     copy = lambda do |place|
       FileUtils.cp_r("#{EXAMPLES}/#{name}/.", place)
       files.each { |file, text| File.write("#{place}/#{file}", text) }
       change("#{place}/swarm.rb", options)
     end
-    run_swarm(nil, prepare: copy, env: { "NODES" => nodes.to_s, **env })
+    run_swarm(nil, prepare: copy, env: { "SKEP_NODES" => nodes.to_s, **env })
   end
 
   # Kills a node each time the block returns one of these numbers or more.

@@ -11,7 +11,7 @@ SWARM = <<~'RUBY'
 
   def note(*words) = File.write(ENV.fetch("NOTES"), "#{words.join(" ")}\n", mode: "a")
 
-  source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": ENV.fetch("BROKERS") }, group: "g",
+  source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": ENV.fetch("KAFKA_BROKERS") }, group: "g",
                                    topics: "orders", retry_backoff: 0.01, max_attempts: 2,
                                    retry_for: nil, dead_letter_topic: "orders.dead")
   Skep.swarm "hooks", nodes: 1 do |swarm|
@@ -42,7 +42,7 @@ Scenario.play do
   seeder.publish([[nil, "good"], [nil, "bad"], [nil, "good"]])
   seeder.close
   notes = File.join(directory, "notes")
-  swarm = run_swarm(SWARM, env: { "NOTES" => notes, "BROKERS" => broker.bootstrap_servers })
+  swarm = run_swarm(SWARM, env: { "NOTES" => notes, "KAFKA_BROKERS" => broker.bootstrap_servers })
   swarm.await("dead_lettered")
   swarm.follow("the last message is handled") { File.read(notes).include?("done 2") }
   must("exit with 0") { swarm.stop.exitstatus.zero? }
@@ -71,7 +71,7 @@ Scenario.play do
 
   hanging = SWARM.sub('raise "this block is broken"', "IO.pipe.first.read")
                  .sub('group: "g"', 'group: "h"').sub('"hooks"', '"hanging"')
-  stuck = run_swarm(hanging, env: { "NOTES" => notes, "BROKERS" => broker.bootstrap_servers })
+  stuck = run_swarm(hanging, env: { "NOTES" => notes, "KAFKA_BROKERS" => broker.bootstrap_servers })
   must("log the failure before on_error, which hangs") do
     stuck.await("handler_failed")["error"] == "KeyError: no price"
   end

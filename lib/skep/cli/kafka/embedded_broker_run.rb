@@ -10,9 +10,9 @@ module Skep
       #   command = ["skep", "run", "swarm.rb"]
       #   EmbeddedBrokerRun.new(["orders:8"], command, input: $stdin, err: $stderr).run
       #
-      # The command gets the address in BROKERS and, as JSON, all of librdkafka's settings for it in
-      # KAFKA; a line on stderr shows the address, for other terminals. The command has a process
-      # group of its own, so that it gets a terminal's signals once, from us.
+      # The command gets the address in KAFKA_BROKERS and, as JSON, all of librdkafka's settings for
+      # it in KAFKA_SETTINGS; a line on stderr shows the address, for other terminals. The command
+      # has a process group of its own, so that it gets a terminal's signals once, from us.
       class EmbeddedBrokerRun
         PARTITIONS = 4
         SIGNALS = %w[INT TERM QUIT HUP].freeze
@@ -64,8 +64,8 @@ module Skep
         end
 
         def start_command
-          env = { "BROKERS" => @broker.bootstrap_servers,
-                  "KAFKA" => JSON.generate(@broker.settings) }
+          env = { "KAFKA_BROKERS" => @broker.bootstrap_servers,
+                  "KAFKA_SETTINGS" => JSON.generate(@broker.settings) }
           Process.spawn(env, *@command, in: File::NULL, pgroup: true)
         rescue SystemCallError => e
           raise UsageError, "can't run #{@command.first}: #{e.message.sub(/ - .*/, "").downcase}"
