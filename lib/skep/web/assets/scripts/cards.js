@@ -10,7 +10,7 @@ const before = (seconds) => (seconds ? `${format.span(seconds)} ago` : "just now
 const cards = {
   nodes: new Card("Nodes ready", strip),
   rate: new Card("Throughput", new Chart([{ line: "rate", tone: "rate" }], { title: "throughput over time" }),
-                 { describe: ([rate], ago) => `${format.count(rate)} a second ${before(ago)}` }),
+                 { describe: ([rate], ago) => `${format.count(rate)} per second ${before(ago)}` }),
   lag: new Card("Lag", new Chart([{ line: "lag", tone: "lag" }], { title: "lag over time" }),
                 { describe: ([lag], ago) => `${format.count(lag)} ${before(ago)}` }),
   memory: new Card("Memory", new Chart([{ line: "own", tone: "own" }, { line: "shared", tone: "shared" }],
@@ -26,8 +26,8 @@ export function showCards(view, history) {
   const restarts = nodes.reduce((sum, [, node]) => sum + node.restarts, 0)
   cards.nodes.show(format.count(sums.ready), `of ${sums.nodes ?? 0}`,
                    [sums.spares && `${sums.spares} spare`, `${format.count(restarts)} restarts`].filter(Boolean).join(", "))
-  cards.rate.show(format.count(sums.rate), "a second", top(history, "rate", (value) => `at most ${format.count(value)}`))
-  cards.lag.show(format.count(sums.lag), sums.lag_unknown ?? "", top(history, "lag", (value) => `at most ${format.count(value)}`))
+  cards.rate.show(format.count(sums.rate), "per second", top(history, "rate", (value) => `peak ${format.count(value)}`))
+  cards.lag.show(format.count(sums.lag), sums.lag_unknown ?? "", top(history, "lag", (value) => `peak ${format.count(value)}`))
   cards.lag.element.hidden = sums.lag == null
   cards.memory.show(format.bytes(sums.own + sums.shared), "", `${format.bytes(sums.own)} private`)
   showStrip(view.nodes ?? {})

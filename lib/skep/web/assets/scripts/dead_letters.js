@@ -153,8 +153,8 @@ class Topic {
     const number = { type: "number", min: 1 }
     const button = (action, label, tone) => make("button", { class: tone, value: action, "data-dead": action }, label)
     this.form = make("form", { class: "filter sheet", "aria-label": `Replay or purge letters of ${this.name}` },
-                     field("error", "Error contains"), field("from", "From topic"), field("key", "Key"), field("limit", "Letters at most", number),
-                     field("rate", "Replays a second", { type: "number", min: 0, step: "any" }),
+                     field("error", "Error contains"), field("from", "From topic"), field("key", "Key"), field("limit", "Dead letters at most", number),
+                     field("rate", "Replays per second", { type: "number", min: 0, step: "any" }),
                      field("max_replays", "Replays of a letter", { ...number, placeholder: 3 }),
                      make("label", { class: "check" }, make("input", { type: "checkbox", name: "dry_run", checked: "" }), "Dry run: only count"),
                      make("div", { class: "actions" }, button("replay", "Replay", "main"), button("purge", "Purge", "danger")))
@@ -189,7 +189,7 @@ class Topic {
     const which = [error && `whose error contains "${error}"`, from && `that come from ${from}`, key && `with the key "${key}"`].filter(Boolean)
     const letters = `${limit ? `at most ${limit}` : which.length ? "the" : "all"} letters of ${this.name}${which.length ? ` ${which.join(", ")}` : ""}`
     if (action === "purge") return [`Purge ${this.name}?`, `Deletes ${letters}, for good.`, "Purge", true]
-    return [`Replay ${this.name}?`, `Writes ${letters} back to their original partitions${rate ? `, ${rate} a second` : ""}, ` +
+    return [`Replay ${this.name}?`, `Writes ${letters} back to their original partitions${rate ? `, ${rate} per second` : ""}, ` +
       "and deletes them here. Correct the handler first.", "Replay", false]
   }
 }
