@@ -25,10 +25,10 @@ class DocsTest < Skep::TestCase
     assert_empty broken
   end
 
-  test "README says below the example what bin/demo and bin/test do, and both are there" do
+  test "README says before its promises what bin/demo and bin/test do, and both are there" do
     section = text("README.md")[/^## From a clone\n(.*?)^## /m, 1].to_s
     assert_operator text("README.md").index("## From a clone"), :<,
-                    text("README.md").index("## Why skep")
+                    text("README.md").index("## Five promises")
     %w[bin/demo bin/test].each do |command|
       assert_match(/^\$ #{command}$/, section)
       assert_match(/^\| `#{command}` \| .+ \| .+ \|$/, section)
@@ -44,6 +44,17 @@ class DocsTest < Skep::TestCase
     assert_includes text("man/skep.1"), ".SS skep version"
   end
 
+  test "README's recording is small, moves only where motion is wanted, and shows known events" do
+    film = text("docs/images/incidents.svg")
+    events = film.scan(/(?:INFO|WARN|ERROR)\u00A0+(\w+)/).flatten.uniq
+    moving = film[/^@media \(prefers-reduced-motion: no-preference\) \{\n.*?^\}$/m]
+    assert_operator film.bytesize, :<, 200_000
+    assert_operator moving.scan("animation:").size, :>, 10
+    assert_equal moving.scan("animation:"), film.scan("animation:")
+    assert_operator events.size, :>, 3
+    assert_empty(events.reject { |name| text("docs/reference/events.md").include?("`#{name}`") })
+  end
+
   test "every bracket of a link is closed" do
     open = pages.flat_map do |page|
       prose(page).split(/\n\s*\n/).select { |text| text.count("[(") != text.count("])") }
@@ -55,7 +66,7 @@ class DocsTest < Skep::TestCase
   test "the index of docs links to each page once" do
     listed = INDEXES.flat_map do |index, pattern|
       linked = prose(index).scan(LINK).flatten.map { |link| resolved(index, link) } & files(pattern)
-      rows = text(index).scan(/^\| \[[^\]]+\]\(([^)]+)\) \|/).flatten
+      rows = text(index).scan(/^(?:\||-) \[[^\]]+\]\(([^)]+)\)/).flatten
       assert_empty rows.tally.select { |_, times| times > 1 }, index
       linked
     end

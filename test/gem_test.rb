@@ -4,7 +4,7 @@ require "test_helper"
 require "tmpdir"
 
 # The gem's files. That it installs and works alone is shown by
-# test/scenario/the_readme_leads_to_a_swarm.rb.
+# test/scenario/the_tutorial_leads_to_a_swarm.rb.
 class GemTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
   KINDS = %w[lib/ ext/skep/ exe/skep sig/ completions/ man/skep.1 README.md CHANGELOG.md

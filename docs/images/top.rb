@@ -1,28 +1,23 @@
 # frozen_string_literal: true
 
 # Makes docs/images/top.svg and top.txt: `skep top` in a terminal (tmux's), on a swarm of four nodes
-# one of which has just been killed.
+# that read from a real Kafka broker, one of which has just been killed.
 #
-#   ruby docs/images/top.rb
+#   SKEP_KAFKA_BROKER=… bundle exec ruby docs/images/top.rb
 require "cgi"
 require "fileutils"
-require_relative "../../test/scenario/scenario"
+require_relative "../../test/scenario/kafka/scenario"
 require_relative "../../test/scenario/support/terminal"
+require_relative "waves"
 
 SWARM = <<~'RUBY'
-  Skep.swarm "billing", nodes: 4, spares: 1, max_restarts: 1_000 do |swarm|
-    swarm.preload { $prices = Array.new(200_000) { |id| "price of #{id}" } }
-    swarm.work do |node|
-      node.ready!
-      invoices = []
-      rate = 900.0 + (node.id * 70)
-      until node.stopping?
-        2_000.times { |number| invoices << "invoice #{number}" * 2 }
-        invoices.shift(1_500)
-        node.work = { "rate" => rate += rand(-9.0..9.0), "lag" => 40 + rand(30) }
-        node.wait(0.05)
-      end
-    end
+  require "skep/kafka"
+
+  Skep.swarm "billing", nodes: 4 do |swarm|
+    swarm.preload { $prices = Array.new(400_000) { |id| "price of #{id}" } }
+    source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": ENV.fetch("KAFKA_BROKERS") },
+                                     group: "billing", topics: %w[orders refunds])
+    swarm.work(source) { |batch, node| batch.each { node.wait(0.001) } }
   end
 RUBY
 
@@ -94,6 +89,7 @@ end
 
 def captured(swarm, terminal)
   terminal.await("rates") { |lines| lines.any?(/cpu [1-9]/) }
+  swarm.follow_for(10) # until the lag of the start is gone
   swarm.kill(swarm.status("billing")["nodes"][1]["pid"])
   terminal.type("j")
   terminal.await("its successor") { |lines| lines.any?(/^> 1 .* ready .* SIGKILL/) }
@@ -103,10 +99,12 @@ def captured(swarm, terminal)
   [terminal.lines, terminal.painted]
 end
 
-Scenario.play do
-  swarm = run_swarm(SWARM)
-  swarm.await("node_ready", times: 4)
-  swarm.await("spare_ready")
+KafkaScenario.play do
+  { "orders" => 8, "refunds" => 4 }.each { |name, partitions| topic(name, partitions) }
+  swarm = run_swarm(SWARM, env: { "KAFKA_BROKERS" => broker.address })
+  await_assignment(12, swarm, nodes: 4)
+  waves = Waves.new(broker.address)
+  at_end { waves.close }
   terminal = top(swarm)
   at_end { terminal.close }
   lines, painted = captured(swarm, terminal)

@@ -1,17 +1,15 @@
 # frozen_string_literal: true
 
-# Types the commands of README.md and docs/getting_started.md as they are. skep is built and
+# Types the commands of docs/install.md and docs/getting_started.md as they are. skep is built and
 # installed as a gem into an empty GEM_HOME, where it needs no other gem. The programs are written
 # into an empty directory and run there, by hand and on an embedded broker. Their logs match the
-# pages.
+# page. (README's programs are run by the scenarios of Rails and of the examples.)
 require_relative "scenario"
 require_relative "support/new_user"
 require_relative "support/page"
 
-README = Page.new("#{NewUser::ROOT}/README.md")
+INSTALL = Page.new("#{NewUser::ROOT}/docs/install.md")
 TUTORIAL = Page.new("#{NewUser::ROOT}/docs/getting_started.md")
-CLONE = /\A(?:git|bin)\b/ # .ci/fresh runs these
-INSTALLS, COMMANDS = README.commands.grep_v(CLONE).partition { |one| one.start_with?("gem ") }
 
 def ready(typist) = typist.type("skep status").scan(/^ +\d+ +(\d+) +\d+ +ready /).flatten
 
@@ -34,23 +32,25 @@ end
 # Builds and installs the gem from the checkout.
 def install(user)
   builder = user.builder
-  (INSTALLS - INSTALLS.grep(/karafka-rdkafka/)).each { |command| builder.type(command) }
+  INSTALL.commands.grep_v(/karafka-rdkafka/).each { |command| builder.type(command) }
   must("print its version") { builder.type("skep --version").match?(/\Askep \d.* native\)/) }
   must("print its help") { builder.type("skep --help").include?("skep help COMMAND") }
   must("need no other gem") { user.installed.grep_v(/\Askep-/).empty? }
 end
 
-def quick_start(user, run, steers)
+# Types the page's commands on its first swarm.
+def first_swarm(user, check, run, *steers)
   typist = user.typist
+  must("pass skep check") { typist.type(check).include?("good to run") }
   hello = typist.start(run)
   hello.await(/^node [01] works, process \d+$/, times: 2)
   hello.await(/ node_ready /, times: 2)
   must("have two nodes") { (@first = ready(typist)).size == 2 }
   kill(@first.first)
+  must_log(hello, TUTORIAL.output(/ node_died /))
   hello.await(/ node_ready /, times: 3)
   shown = steers.to_h { |command| [command[/\Askep (\w+)/, 1], typist.type(command)] }
-  must("have these commands: #{shown.keys}") { shown.keys == %w[check status restart scale stop] }
-  must("pass skep check") { shown["check"].include?("good to run") }
+  must("have these commands: #{shown.keys}") { shown.keys == %w[status top reload scale stop] }
   must("show how a node ended") { shown["status"].include?("SIGKILL") }
   must("stop with 0") { hello.ended.exitstatus == 0 }
   must("have scaled to three, not:\n#{hello.output}") do
@@ -59,10 +59,10 @@ def quick_start(user, run, steers)
 end
 
 # The block of the page has the line to enter, then the answer.
-def consume(user, page, command)
+def consume(user, command)
   run = user.typist(kafka: true).start(command)
   run.await(/ node_assigned /, times: 2) # one for each node, or two for the first
-  message, answer = page.output(/^node 0 bills /).lines(chomp: true).last(2)
+  message, answer = TUTORIAL.output(/^node 0 bills /).lines(chomp: true).last(2)
   run.enter(message)
   run.await(/^#{answer.sub("node 0", "node [01]")}$/)
   run
@@ -74,28 +74,11 @@ Scenario.play do
   user = NewUser.new(directory)
   at_end { user.close }
   install(user)
-  README.programs.each { |name, source| user.write(name, source) }
-
-  kafka, run, *steers = COMMANDS
-  quick_start(user, run, steers)
-  orders = consume(user, README, kafka)
-  must_log(orders, README.output(/^node 0 bills /))
-  must("end with 0 at Ctrl-C, not:\n#{orders.output}") { orders.interrupt.exitstatus == 0 }
-
-  # The tutorial.
   TUTORIAL.programs.each { |name, source| user.write(name, source) }
-  check, run, status, top, reload, scale, stop, broker, test = TUTORIAL.commands
-  typist = user.typist
-  must("pass skep check") { typist.type(check).include?("good to run") }
-  hello = typist.start(run)
-  hello.await(/ node_ready /, times: 2)
-  kill(ready(typist).first)
-  must_log(hello, TUTORIAL.output(/ node_died /))
-  hello.await(/ node_ready /, times: 3)
-  [status, top, reload, scale, stop].each { |command| typist.type(command) }
-  must("stop with 0") { hello.ended.exitstatus == 0 }
+  *plain, broker, test = TUTORIAL.commands
+  first_swarm(user, *plain)
 
-  orders = consume(user, TUTORIAL, broker)
+  orders = consume(user, broker)
   orders.enter(TUTORIAL.output(/"price"/).chomp)
   must_log(orders, TUTORIAL.output(/dead_lettered/))
   must("end with 0 at Ctrl-C, not:\n#{orders.output}") { orders.interrupt.exitstatus == 0 }
