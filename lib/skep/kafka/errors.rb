@@ -233,7 +233,10 @@ module Skep
 
     # A call into librdkafka failed.
     class LibrdkafkaError < Error
-      def initialize(call:, text:)
+      attr_reader :code # librdkafka's, if it is known
+
+      def initialize(call:, text:, code: nil)
+        @code = code
         super("librdkafka rejected #{call} (#{text})")
       end
     end

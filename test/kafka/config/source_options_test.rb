@@ -13,9 +13,27 @@ class SourceOptionsTest < KafkaCase
     assert_empty errors(topics: %w[orders ^invoices-.*], threads: 4, dead_letter_topic: "dead",
                         max_wait: 0.5)
     assert_empty errors(connect_timeout: nil)
-    assert_empty errors(topics: ["^orders\\.(eu|us)$", "^[x"], dead_letter_topic: "orders.dead")
+    assert_empty errors(topics: ["^orders\\.(eu|us)$", "^[[:alpha:]]x{1,3}$"],
+                        dead_letter_topic: "orders.dead")
     assert_empty errors(topics: "^.*")
     assert_equal 4, source(threads: 4).threads
+  end
+
+  test "accepts callables that can be called with what they get, and a topic's Symbol" do
+    assert_empty errors(filter: :itself.to_proc, deserializer: ->(payload, *) { payload },
+                        serializer: JSON.method(:generate), on_revoked: proc { |topic| topic },
+                        ordered_by: ->(message, more = 1) { [message, more] })
+    assert_equal "dead", source(dead_letter_topic: :dead).facts[:dead_letter_topic]
+    assert_empty errors(retry_for: Float::INFINITY, dead_letter_topic: "dead")
+  end
+
+  test "refuses callables that can't be called with what they get" do
+    { filter: ->(one, other) { one && other }, ordered_by: -> { 1 },
+      deserializer: ->(payload) { payload }, serializer: ->(value, headers:) { [value, headers] },
+      on_assigned: ->(topic) { topic } }.each do |name, callable|
+      assert_match(/\A#{name} must be .*callable that (takes|returns) a/,
+                   errors(name => callable).join("\n"))
+    end
   end
 
   test "leave_on_stop defaults to true in a Kubernetes pod, unless the user names its members" do
@@ -57,7 +75,20 @@ class SourceOptionsTest < KafkaCase
   {
     { threads: 100_000 } => /threads must be a whole number from 1 to 1000 \(got 100000\)/,
     { topics: "or ders" } => /topics has an invalid name \("or ders"\)/,
-    { commit_interval: 0 } => /commit_interval must be seconds above 0 \(got 0\)/,
+    { topics: %w[orders returns orders] } => /topics names orders twice/,
+    { topics: ".." } => /topics has an invalid name \("\.\."\)/,
+    { topics: "^(orders" } => /topics has an invalid pattern \("\^\(orders"\)/,
+    { topics: "^(?!orders)" } => /topics has an invalid pattern .* POSIX extended/,
+    { group: "bill\0ing" } => /group must be the name of a consumer group/,
+    { commit_interval: 0 } => /commit_interval must be seconds from 0.001 to 86400 \(got 0\)/,
+    { commit_interval: 0.0001 } => /commit_interval must be seconds .* \(got 0.0001\)/,
+    { commit_interval: 100_000 } => /commit_interval must be seconds .* \(got 100000\)/,
+    { commit_interval: Float::INFINITY } => /commit_interval must be seconds .* \(got Infinity\)/,
+    { retry_backoff: Float::NAN } => /retry_backoff must be seconds above 0 \(got NaN\)/,
+    { retry_backoff: Float::INFINITY } => /retry_backoff must be seconds above 0 \(got Infinity\)/,
+    { connect_timeout: Float::INFINITY } => /connect_timeout must be seconds .* \(got Infinity\)/,
+    { max_wait: Float::INFINITY } => /max_wait must be seconds from 0 \(got Infinity\)/,
+    { dead_letter_topic: true } => /dead_letter_topic must be a topic's name \(got true\)/,
     { connect_timeout: 0 } =>
       /connect_timeout must be seconds above 0, or nil to wait forever \(got 0\)/,
     { leave_on_stop: :always } => /leave_on_stop must be true, false, or nil \(got :always\)/,
@@ -72,7 +103,7 @@ class SourceOptionsTest < KafkaCase
     { topics: "^orders\\.", dead_letter_topic: "orders.dead" } =>
       /dead_letter_topic must be a topic that this source doesn't read \(got "orders.dead"\)/,
     { topics: %w[views ^.*], dead_letter_topic: :dead } =>
-      /dead_letter_topic must be a topic .* \(got :dead\)/,
+      /dead_letter_topic must be a topic .* \(got "dead"\)/,
     { retry_backoff: 5, retry_backoff_max: 2 } =>
       /retry_backoff_max must be seconds from retry_backoff on \(got 2\)/,
     { retry_for: -1 } => /retry_for must be seconds from 0, or nil \(got -1\)/,

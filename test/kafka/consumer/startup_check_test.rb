@@ -51,6 +51,16 @@ class KafkaStartupCheckTest < KafkaCase
     assert_match(/\(ssl:.*SSL_HANDSHAKE.*\)\. Set security\.protocol to the/, error.message)
   end
 
+  test "settings that contradict each other are wrong configuration, in one sentence" do
+    events, error = fail_to_boot(Skep::Kafka::ConfigurationError,
+                                 { "security.protocol": "sasl_plaintext",
+                                   "sasl.mechanism": "PLAIN", "sasl.username": "me" })
+    assert_equal 78, error.exit_code
+    assert_equal "kafka: librdkafka rejected these settings " \
+                 "(sasl.username and sasl.password must be set)", error.message
+    assert_empty events
+  end
+
   test "stops at once while no broker answers" do
     started = Skep::OS.now
     @node = FakeNode.new { |name, _| @node.stop! if name == "kafka_unreachable" }

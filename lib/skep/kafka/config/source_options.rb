@@ -23,9 +23,10 @@ module Skep
         REBALANCE_SHARE = 0.8 # of max.poll.interval.ms, after which Kafka gives partitions away
         POISON = %i[dead_letter pause skip].freeze
         VERDICTS = %i[retry dead_letter pause].freeze
-        LEGAL = /\A[a-zA-Z0-9._-]{1,249}\z/ # Kafka's names of topics
+        LEGAL = /\A(?!\.{1,2}\z)[a-zA-Z0-9._-]{1,249}\z/ # Kafka's names of topics
+        COMMIT_INTERVALS = (0.001..86_400) # librdkafka's; with 0 it wouldn't commit at all
         private_constant :DEFAULTS, :ATTEMPTS, :BACKOFF_MAX, :REBALANCE_SHARE, :POISON, :VERDICTS,
-                         :LEGAL
+                         :LEGAL, :COMMIT_INTERVALS
 
         attr_reader :settings
         attr_reader :group
@@ -65,7 +66,8 @@ module Skep
           @producer = @settings.with(taken[:producer])
           @topics = Array(topics).map(&:to_s).freeze
           @max_attempts ||= ATTEMPTS if dead_letter_topic
-          @retry_backoff_max ||= [BACKOFF_MAX, retry_backoff].max if retry_backoff.is_a?(Numeric)
+          @dead_letter_topic = dead_letter_topic.to_s if dead_letter_topic.is_a?(Symbol)
+          @retry_backoff_max ||= [BACKOFF_MAX, retry_backoff].max if seconds?(retry_backoff)
           @rebalance_wait ||= (settings.max_poll_interval * REBALANCE_SHARE).round(1)
           @leave_on_stop = settings.leave_on_stop? if leave_on_stop.nil?
           @on_poison ||= dead_letter_topic ? :dead_letter : :pause
@@ -143,12 +145,29 @@ module Skep
         end
 
         def names
-          [*must_be("the name of a consumer group", group:) { |value| text?(value) },
+          [*must_be("the name of a consumer group", group:) do |value|
+             text?(value) && !value.include?("\0")
+           end,
            *("topics must name at least one topic" if topics.empty?),
            *topics.reject { |topic| legal?(topic) || topic.start_with?("^") }.map do |topic|
              "topics has an invalid name (#{topic.inspect}). Use letters, digits, \".\", \"_\" " \
                "and \"-\", or a pattern that begins with ^."
-           end]
+           end,
+           *topics.tally.filter_map { |topic, times| "topics names #{topic} twice" if times > 1 },
+           *topics.filter_map { |topic| invalid_pattern(topic) if topic.start_with?("^") }]
+        end
+
+        # librdkafka knows more and other patterns than Ruby. It takes a list of them: those with
+        # a comma are left out.
+        def invalid_pattern(topic)
+          return if topic.include?(",") || Librdkafka::Bindings.missing_library
+
+          conf = Librdkafka::Client.configure({ "topic.blacklist" => topic })
+          Librdkafka::Bindings.conf_destroy(conf)
+          nil
+        rescue LibrdkafkaError
+          "topics has an invalid pattern (#{topic.inspect}): librdkafka takes POSIX extended " \
+            "regular expressions"
         end
 
         def numbers
@@ -159,8 +178,9 @@ module Skep
              whole?(value)
            end,
            *must_be("seconds from 0", max_wait:) { |value| seconds?(value) },
-           *must_be("seconds above 0", commit_interval:, retry_backoff:) do |value|
-             positive_seconds?(value)
+           *must_be("seconds above 0", retry_backoff:) { |value| positive_seconds?(value) },
+           *must_be("seconds from 0.001 to 86400", commit_interval:) do |value|
+             seconds?(value) && COMMIT_INTERVALS.cover?(value)
            end,
            *must_be("seconds from retry_backoff on", retry_backoff_max:) do |value|
              !positive_seconds?(retry_backoff) || (seconds?(value) && value >= retry_backoff)
@@ -180,20 +200,24 @@ module Skep
 
         def dead_letters
           [*must_be("a whole number from 1", max_attempts:) { |value| value.nil? || whole?(value) },
-           *must_be("seconds from 0, or nil", retry_for:) { |value| value.nil? || seconds?(value) },
+           *must_be("seconds from 0, or nil", retry_for:) do |value|
+             value.nil? || seconds?(value) || value == Float::INFINITY
+           end,
            *must_be("a topic's name", dead_letter_topic:) do |value|
-             value.nil? || legal?(value.to_s)
+             value.nil? || (value.is_a?(String) && legal?(value))
            end,
            *(NO_TOPIC if max_attempts && !dead_letter_topic),
            *must_be("a topic that this source doesn't read", LOOP, dead_letter_topic:) do |value|
-             value.nil? || topics.none? { |topic| names?(topic, value.to_s) }
+             topics.none? { |topic| names?(topic, value) }
            end]
         end
 
         # Returns true if the topic, or the pattern, matches the name. (librdkafka's patterns are
         # POSIX regular expressions, nearly the same as Ruby's.)
         def names?(topic, name)
-          topic.start_with?("^") ? Regexp.new(topic).match?(name) : topic == name
+          return topic == name unless topic.start_with?("^")
+
+          name.is_a?(String) && Regexp.new(topic).match?(name)
         rescue RegexpError
           false
         end
@@ -224,9 +248,9 @@ module Skep
 
         def choice
           [*must_be(":partition, :key or a callable that returns a message's key",
-                    ordered_by:) { |by| %i[partition key].include?(by) || by.respond_to?(:call) },
+                    ordered_by:) { |by| %i[partition key].include?(by) || takes?(by, 1) },
            *must_be("a callable that takes a message", filter:) do |filter|
-             filter.nil? || filter.respond_to?(:call)
+             filter.nil? || takes?(filter, 1)
            end,
            *must_be(":json, or a callable that takes a payload and headers",
                     deserializer:) do |value|
@@ -236,7 +260,7 @@ module Skep
                     serializer:) { |value| format?(value) },
            *must_be("a callable that takes a topic, a partition and its state", on_assigned:,
                                                                               on_revoked:) do |one|
-             one.nil? || one.respond_to?(:call)
+             one.nil? || takes?(one, 3)
            end,
            *must_be("true, false, or nil", leave_on_stop:) do |value|
              [true, false].include?(value)
@@ -305,9 +329,23 @@ module Skep
           end
         end
 
-        def format?(value) = value.nil? || value == :json || value.respond_to?(:call)
+        def format?(value) = value.nil? || value == :json || takes?(value, 2)
+
+        # Is it a callable that can be called with so many arguments? (Otherwise it would fail with
+        # each message.)
+        def takes?(value, count)
+          return false unless value.respond_to?(:call)
+          return true if value.is_a?(Proc) && !value.lambda?
+
+          kinds = (value.is_a?(Proc) ? value : value.method(:call)).parameters.map(&:first)
+          return false if kinds.include?(:keyreq)
+
+          least = kinds.count(:req)
+          least <= count && (kinds.include?(:rest) || least + kinds.count(:opt) >= count)
+        end
+
         def whole?(value) = value.is_a?(Integer) && value.positive?
-        def seconds?(value) = value.is_a?(Numeric) && value.real? && value >= 0
+        def seconds?(value) = value.is_a?(Numeric) && value.real? && value >= 0 && value.finite?
         def positive_seconds?(value) = seconds?(value) && value.positive?
         def text?(value) = value.is_a?(String) && !value.strip.empty?
         def legal?(name) = name.match?(LEGAL)

@@ -110,7 +110,7 @@ module Skep
         private
 
         def take_part
-          @consumer = Consumer.new(settings)
+          @consumer = connect
           return unless StartupCheck.new(@options, @node, @consumer, @report).call
 
           @node.ready!
@@ -124,6 +124,15 @@ module Skep
           errors = @event_loop ? leave : []
           @consumer&.close
           raise errors.first if processed && errors.any? # otherwise one is on its way already
+        end
+
+        # Settings that contradict each other, or name a file that isn't there, show only here.
+        def connect
+          Consumer.new(settings)
+        rescue LibrdkafkaError => e
+          raise unless e.code == Librdkafka::ErrorCode::INVALID_ARG
+
+          raise ConfigurationError.new(sentences: [@report.clean("kafka: #{e.message}")])
         end
 
         def settings

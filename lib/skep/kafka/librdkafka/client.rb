@@ -42,7 +42,9 @@ module Skep
           @handle, text = Bindings.with_error_buffer do |buffer, size|
             Bindings.new(type, conf, buffer, size)
           end
-          raise LibrdkafkaError.new(call: "these settings", text:) if @handle.null?
+          if @handle.null?
+            raise LibrdkafkaError.new(call: "these settings", text:, code: Bindings.last_error)
+          end
 
           Bindings.poll_set_consumer(@handle) if type == Bindings::CONSUMER
           @control = EventQueue.new(control_queue(type))

@@ -18,6 +18,7 @@ module Skep
         RESOLVE = -193
         UNKNOWN_PARTITION = -190
         ALL_BROKERS_DOWN = -187
+        INVALID_ARG = -186
         TIMED_OUT = -185
         QUEUE_FULL = -184
         SSL = -181

@@ -31,6 +31,7 @@ module Skep
             int oauthbearer_set_token pointer string int64 string pointer size_t pointer size_t
             int oauthbearer_set_token_failure pointer string
             pointer new int pointer pointer size_t
+            int last_error
             int set_log_queue pointer pointer
             int poll_set_consumer pointer
             int fatal_error pointer pointer size_t
