@@ -8,6 +8,9 @@ require_relative "harness"
 # ratios and whether the goals are met. A missed goal is no error: the exit code is 0 after all
 # measurements, and 64 for a wrong command line.
 #
+# `bin/bench NAME --save` writes the raw results to a file. It refuses to measure a busy machine.
+# `bin/bench --table` writes the tables of README and docs from the results (Results).
+#
 # A benchmark is a class in benchmark/NAME.rb. Only the named one is loaded.
 module Skep
   module Benchmarks
@@ -16,8 +19,9 @@ module Skep
       NAMES = { "pid" => :Pid, "fork" => :Fork, "cow" => :Cow,
                 "threads" => :Threads, "pool" => :Pool, "map" => :Map,
                 "recovery" => :Recovery, "supervise" => :Supervise,
-                "refork" => :Refork, "kafka" => :Kafka }.freeze
+                "refork" => :Refork, "kafka" => :Kafka, "faults" => :Faults }.freeze
       USAGE_ERROR = 64
+      QUIET = 15 # percent of the processors that others may use, for results that are saved
 
       # The command line was wrong.
       class UsageError < Skep::Error
@@ -51,7 +55,6 @@ module Skep
           @open = false
         end
       end
-      private_constant :Progress
 
       # Runs a benchmark and returns the exit code.
       def self.start(argv, out: $stdout, err: $stderr)
@@ -68,12 +71,14 @@ module Skep
       end
 
       def run
+        return write_tables if @options[:table]
         return list if @options[:help] || @arguments.empty?
 
         name, *more = @arguments
         raise UsageError, "unexpected argument: #{more.first}" if more.any?
 
-        show(measure(benchmark(name)))
+        benchmark = benchmark(name)
+        @options[:save] ? save { measure(benchmark) } : show(measure(benchmark))
       rescue Errno::EPIPE # `bin/bench pid | head`
         raise Failed, "nothing reads the output"
       end
@@ -92,6 +97,11 @@ module Skep
                     "skep: those that run skep's code") { |text| @options[:only] = text }
           parser.on("--against FOLDER", "measure these in another checkout, too") do |folder|
             @options[:checkout] = checkout(folder)
+          end
+          parser.on("--save", "write the raw results to #{Results::FOLDER}; only on a",
+                    "machine that does nothing else") { @options[:save] = true }
+          parser.on("--table", "write the tables of README and docs from these files") do
+            @options[:table] = true
           end
           parser.on("-h", "--help", "show this") { @options[:help] = true }
         end
@@ -124,6 +134,33 @@ module Skep
         raise Failed, "interrupted before all was measured"
       ensure
         progress&.close
+      end
+
+      def save
+        partial = @options.keys & %i[only checkout]
+        raise UsageError, "--save takes whole results, without --only and --against" if partial.any?
+
+        before = quiet
+        Checkout.commit or raise UsageError, "--save: git is silent; give SKEP_BENCH_COMMIT"
+
+        report = yield
+        show(report)
+        @err.puts("bench: #{Results.save(report, busy: [before, quiet])}")
+        0
+      end
+
+      # Returns the share of the processors that other programs use. Raises if it is too much for
+      # results that are saved.
+      def quiet
+        busy = Machine.busy or raise Failed, "--save needs /proc"
+        return busy if busy <= QUIET
+
+        raise Failed, "not saved: other programs use #{busy}% of the processors"
+      end
+
+      def write_tables
+        @err.puts(Results.write.map { |page| "bench: #{page}" })
+        0
       end
 
       def show(report)

@@ -120,7 +120,7 @@ module Skep
           "kcat, large fetch queues, nothing printed" => Cluster::LARGE }.map do |name, settings|
           format = name.end_with?("nothing printed") ? "" : "%s\\n"
           topic_of(name, TOPIC)
-          Subject.new(name, group: READ, against: TUNED,
+          Subject.new(name, group: READ, against: TUNED, settings:,
                             version: Kcat.version, skipped: refusal || Kcat.missing) do
             Kcat.new(@cluster.address, TOPIC, size(:messages), format, settings).figures
           end
@@ -133,7 +133,7 @@ module Skep
          reading("skep, batch.payloads", "swarm", work: "payloads"),
          reading("skep, large fetch queues", "swarm", settings: Cluster::LARGE),
          reading("skep, on its Ruby fallbacks", "plain", pure: "1"),
-         reading(EACH, "poll"),
+         *each_readings(EACH),
          *batch_readings(POLL_BATCH),
          *karafkas(KARAFKA)]
       end
@@ -141,14 +141,22 @@ module Skep
       def parsings
         facts = { group: JSON_READ, against: "JSON: #{TUNED}", work: "json" }
         [reading("JSON: skep", "swarm", **facts),
-         reading("JSON: #{EACH}", "poll", **facts),
+         *each_readings("JSON: #{EACH}", **facts),
          *batch_readings("JSON: #{POLL_BATCH}", **facts),
          *karafkas("JSON: #{KARAFKA}", **facts)]
       end
 
-      # With skep's batches and fetch settings, and with large ones.
+      # With librdkafka's defaults, with skep's fetch settings, and with large ones.
+      def each_readings(name, **facts)
+        [reading("#{name}, defaults", "poll", settings: Cluster::DEFAULTS, **facts),
+         reading(name, "poll", **facts),
+         reading("#{name}, tuned", "poll", settings: Cluster::LARGE, **facts)]
+      end
+
+      # The same, with the gem's own batches, skep's, and large ones.
       def batch_readings(name, **facts)
-        [reading(name, "poll_batch", batch: BATCH, **facts),
+        [reading("#{name}, defaults", "poll_batch", settings: Cluster::DEFAULTS, **facts),
+         reading(name, "poll_batch", batch: BATCH, **facts),
          reading("#{name}, tuned", "poll_batch", batch: LARGE_BATCH, settings: Cluster::LARGE,
                                                  **facts)]
       end
@@ -227,11 +235,12 @@ module Skep
 
         server = ServerUnderTest.new(name, "kafka/readers/#{program}", gem:)
         measure ||= ->(run) { Race.new(run, messages).figures }
+        settings = { workers: 1, work: "payload", settings: Cluster::SETTINGS,
+                     every: (messages / 200).ceil, **more }
         wishes = lambda do
-          { workers: 1, work: "payload", settings: Cluster::SETTINGS, lib: "#{Checkout.path}/lib",
-            every: (messages / 200).ceil, **@cluster.facts(topic), **more }
+          { **settings, lib: "#{Checkout.path}/lib", **@cluster.facts(topic) }
         end
-        server.subject(name, wishes, group:, against:, ours:, &measure)
+        server.subject(name, wishes, settings:, group:, against:, ours:, &measure)
       end
 
       def topic_of(name, topic)

@@ -9,16 +9,16 @@ require_relative "server/server_run"
 #
 #   Recovery.new(rounds: 1, kills: 20, heap: 16).run   # => Report
 #
-# Each server runs two workers of the same small application, which do nothing. The bare loop and
-# skep also run an application with a heap of one GiB. A round kills a few workers of each, so that
-# disturbances affect all equally. It kills 200 in all, which takes 15 minutes, half of them for
-# Karafka's swarm.
+# Each server runs two workers of the same application, which do nothing: one with a small heap, and
+# one with a heap of one GiB. A peer runs with its defaults, and with the settings that replace a
+# worker soonest, if it has such settings. A round kills a few workers of each, so that disturbances
+# affect all equally. It kills 100 of each, or as many as there is time for, in half an hour.
 module Skep
   module Benchmarks
     class Recovery < Benchmark
       TITLE = "kill -9 of a worker to its replacement's first line of work"
       UNIT = "ms"
-      ROUNDS = 10
+      ROUNDS = 5
       SIZES = { kills: 20, workers: 2, heap: 1024, seconds: 3 }.freeze # a round
       SMALL = "a small heap"
       OFTEN = { max_restarts: 1_000_000 }.freeze # no delay of the sixth restart
@@ -26,7 +26,9 @@ module Skep
       SPARE_PAUSE = 0.3 # seconds, so that the spare is ready before the next kill
       private_constant :SMALL, :OFTEN, :SPARE, :SPARE_PAUSE
 
-      def subjects = [*three(SMALL, 0), *peers, *three(large, size(:heap))]
+      def subjects
+        { SMALL => 0, large => size(:heap) }.flat_map { |heap| [*three(*heap), *peers(*heap)] }
+      end
 
       def goals(rows) = [SMALL, large].flat_map { |heap| goals_with(rows, heap) }
 
@@ -41,7 +43,14 @@ module Skep
          spare(heap, mebibytes)]
       end
 
-      def peers = ServerUnderTest::PEERS.map { |server| row(server, server.name, SMALL, 0) }
+      def peers(heap, mebibytes)
+        ServerUnderTest::PEERS.flat_map do |server|
+          [{}, server.quick].uniq.map do |options|
+            name = [server.name, *options.map { |each, value| "#{each} #{value}" }].join(", ")
+            row(server, name, heap, mebibytes, options)
+          end
+        end
+      end
 
       def spare(heap, mebibytes)
         row(ServerUnderTest::OURS, SPARE, heap, mebibytes, { **OFTEN, spares: 1 }, SPARE_PAUSE)

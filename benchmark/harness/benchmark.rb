@@ -41,11 +41,12 @@ module Skep
       end
 
       def run
+        machine = Machine.facts # before anything is measured
         around do
           rows = Rows.new(here_and_there, self.class::REFERENCE)
           rows.select { |row| unasked?(row.subject) }.each(&:leave_out)
           @rounds.times { |round| measure_all(rows, round) }
-          report(rows)
+          report(rows, machine)
         end
       end
 
@@ -109,17 +110,18 @@ module Skep
         row.skip("failed: #{e.message}")
       end
 
-      def report(rows)
+      def report(rows, machine)
         goals = goals(rows)
         goals = goals.select(&:figure) if @only
         Report.new(benchmark: self.class.name.split("::").last.downcase, title: self.class::TITLE,
-                   unit: self.class::UNIT, rounds: @rounds, machine: Machine.facts,
+                   unit: self.class::UNIT, rounds: @rounds, date: Time.now.strftime("%F"), machine:,
                    versions: versions(rows), rows:, goals:, derived: derived(rows))
       end
 
       def versions(rows)
         peers = rows.filter_map { |row| row.subject.version }.uniq
-        { "skep" => "#{VERSION}#{" (fallbacks)" unless OS.native?}",
+        more = [Checkout.commit, *("fallbacks" unless OS.native?)].compact
+        { "skep" => "#{VERSION}#{" (#{more.join(", ")})" if more.any?}",
           **peers.to_h { |peer| peer.split(" ", 2) } }
       end
     end

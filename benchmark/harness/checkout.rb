@@ -9,6 +9,7 @@ require "open3"
 #   Checkout.file("benchmark/…/swarm.rb")   # the checkout's own file, else this one's
 #   Checkout.use("/path/to/other") { … }    # uses another one in the block
 #   Checkout.label("/path/to/other")        # => "@1c03d1c"
+#   Checkout.commit                         # => "1c03d1c", or "1c03d1c, changed"
 module Skep
   module Benchmarks
     module Checkout
@@ -41,11 +42,25 @@ module Skep
         end
 
         # Returns its commit, else its folder's name.
-        def label(path)
-          commit, status = Open3.capture2e("git", "-C", path, "rev-parse", "--short", "HEAD")
-          "@#{status.success? ? commit.strip : File.basename(path)}"
-        rescue Errno::ENOENT # no git
-          "@#{File.basename(path)}"
+        def label(path) = "@#{git(path, "rev-parse", "--short", "HEAD") || File.basename(path)}"
+
+        # Returns the commit of what is measured here, nil if it is unknown. A copy without its
+        # history is told it by SKEP_BENCH_COMMIT.
+        def commit
+          return ENV.fetch("SKEP_BENCH_COMMIT") if ENV["SKEP_BENCH_COMMIT"]
+
+          known = git(HERE, "rev-parse", "--short", "HEAD") or return
+          git(HERE, "status", "--porcelain", "--", "lib", "ext") == "" ? known : "#{known}, changed"
+        end
+
+        private
+
+        # Returns what git prints, or nil if it fails or isn't there.
+        def git(path, *words)
+          text, status = Open3.capture2e("git", "-C", path, *words)
+          text.strip if status.success?
+        rescue Errno::ENOENT
+          nil
         end
       end
     end

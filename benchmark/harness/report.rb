@@ -2,30 +2,68 @@
 
 # The results of a benchmark.
 #
-#   report.to_json    # one line
-#   report.lines      # a table for people
+#   report.to_json             # one line
+#   report.lines               # a table for people
+#   Report.parse(json)         # a report again, without its derived figures
+#   report.ruby                # => "3.3-yjit"
 module Skep
   module Benchmarks
-    Report = Struct.new(:benchmark, :title, :unit, :rounds, :machine, :versions, :rows, :goals,
-                        :derived, keyword_init: true)
+    Report = Struct.new(:benchmark, :title, :unit, :rounds, :date, :machine, :versions, :rows,
+                        :goals, :derived, keyword_init: true)
 
     class Report
-      def to_json(*)
-        JSON.generate({ benchmark:, title:, machine:, versions:, unit:, rounds:,
-                        rows: rows.map { |row| plain(row) }, goals: goals.map(&:to_h),
-                        derived: derived.map(&:to_h) })
+      class << self
+        def parse(text)
+          facts = JSON.parse(text, symbolize_names: true)
+          goals = facts[:goals].map { |goal| Goal.new(**goal.slice(:name, :figure, :limit, :most)) }
+          new(**facts.slice(:benchmark, :title, :unit, :rounds, :date), rows: rows(facts[:rows]),
+              machine: facts[:machine].transform_keys(&:to_s),
+              versions: facts[:versions].transform_keys(&:to_s), goals:, derived: [])
+        end
+
+        private
+
+        def rows(all)
+          subjects = all.map do |row|
+            Subject.new(row[:name], **row.slice(:group, :against, :settings, :version)) { nil }
+          end
+          Rows.new(subjects).tap { |rows| all.each { |row| restore(rows[row[:name]], row) } }
+        end
+
+        def restore(row, facts)
+          row.public_send(facts[:never] ? :give_up : :skip, facts[:skipped]) if facts[:skipped]
+          facts[:samples].each { |column, all| all.each { |each| row.add(column.to_s => each) } }
+        end
+      end
+
+      def to_json(*) = JSON.generate(to_h)
+
+      def to_h
+        { **super.except(:rows), rows: rows.map { |row| plain(row) }, goals: goals.map(&:to_h),
+          derived: derived.map(&:to_h) }
       end
 
       def lines = Table.new(self).lines
+
+      # Returns the Ruby's series, and whether YJIT was on.
+      def ruby
+        text = machine.fetch("ruby")
+        "#{text[/\d+\.\d+/]}#{"-yjit" if text.end_with?("YJIT on")}"
+      end
 
       private
 
       def plain(row)
         first, *more = row.columns.to_a
         more = more.to_h { |column, spread| [column, figures(spread)] }
-        { name: row.name, group: row.group, unit: row.unit(unit), **figures(first&.last),
-          ratio: rounded(rows.relative(row)), skipped: row.skipped, more: }
+        { **row.subject.to_h, against: rows.reference(row), unit: row.unit(unit),
+          samples: row.samples.transform_values { |all| all.map { |each| exact(each) } },
+          **figures(first&.last), ratio: rounded(rows.relative(row)), skipped: row.skipped,
+          never: row.never?, more: }
       end
+
+      # Returns enough digits to calculate with.
+      def exact(sample) = sample.is_a?(Float) ? sample.round(6).to_f : sample
 
       def figures(spread)
         %i[median low high].to_h { |name| [name, rounded(spread&.public_send(name))] }

@@ -12,7 +12,7 @@ module Skep
     Spread = Struct.new(:low, :median, :high)
 
     class Row
-      attr_reader :subject, :skipped
+      attr_reader :subject, :skipped, :samples
 
       def initialize(subject)
         @subject = subject
@@ -39,6 +39,9 @@ module Skep
         @never = true
         skip(sentence)
       end
+
+      # Returns true if it was measured, and what was expected didn't happen.
+      def never? = @never || false
 
       def leave_out = @left_out = true
       def left_out? = @left_out || false

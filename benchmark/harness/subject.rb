@@ -9,9 +9,9 @@
 # which the first is compared: {"fork" => 1.2, "PSS MiB" => 80.0}. It raises Subject::Skipped with a
 # sentence if it can't measure here, or Subject::Never if the expected event doesn't happen.
 #
-# version: its name and version, "pid_cache 0.1.0". against: the subject that its ratio refers to,
-# else the benchmark's REFERENCE. ours: true if it runs skep's code. x and series: for figures by a
-# quantity, through which Fork computes lines.
+# version: its name and version, "pid_cache 0.1.0". settings: what its program was given, for the
+# results. against: the subject that its ratio refers to, else the benchmark's REFERENCE. ours: true
+# if it runs skep's code. x and series: for figures by a quantity; Fork computes lines through them.
 module Skep
   module Benchmarks
     class Subject
@@ -23,11 +23,11 @@ module Skep
       class Never < Skep::Error
       end
 
-      attr_reader :name, :group, :version, :skipped, :against, :x, :series, :ours
+      attr_reader :name, :group, :version, :settings, :skipped, :against, :x, :series, :ours
 
-      def initialize(name, group: "", version: nil, skipped: nil, against: nil, x: nil,
-                     series: nil, ours: false, &measure)
-        @name, @group, @version, @skipped = name, group, version, skipped
+      def initialize(name, group: "", version: nil, settings: {}, skipped: nil, against: nil,
+                     x: nil, series: nil, ours: false, &measure)
+        @name, @group, @version, @settings, @skipped = name, group, version, settings, skipped
         @against, @x, @series, @ours, @measure = against, x, series, ours, measure
         raise ArgumentError, "#{name} has nothing to measure by" unless skipped || measure
 
@@ -39,6 +39,8 @@ module Skep
         figures = @measure.call
         figures.is_a?(Hash) ? figures : { "" => figures }
       end
+
+      def to_h = { name:, group:, version:, settings: }
 
       # Returns the same subject, compared with another one.
       def compared_with(name)
@@ -52,7 +54,7 @@ module Skep
 
       private
 
-      def facts = { group:, version:, skipped:, x:, series:, ours: }
+      def facts = { group:, version:, settings:, skipped:, x:, series:, ours: }
     end
   end
 end

@@ -19,6 +19,7 @@ module Skep
         PROGRAM = "SKEP_KAFKA_BROKER"
         SECONDS = 90
         BYTES = 90
+        DEFAULTS = { "auto.offset.reset" => "earliest" }.freeze # librdkafka's
         # skep's defaults, so that the code is compared and not the settings.
         SETTINGS = { "auto.offset.reset" => "earliest", "queued.min.messages" => "40000",
                      "queued.max.messages.kbytes" => "16384",
@@ -134,7 +135,6 @@ module Skep
           pidfd&.close
         end
       end
-      private_constant :Cluster
     end
   end
 end

@@ -6,7 +6,11 @@ require "open3"
 #
 #   Kcat.new(cluster.address, "bench", 2_000_000, "%s\n", Cluster::SETTINGS).figures
 #   # => {"messages/s" => …, "CPU µs" => …}
-#   Kcat.version   # => "kcat 1.7.1 (librdkafka 2.14.2)"
+#   Kcat.version   # => "kcat 1.7.1 (librdkafka 2.16.0)"
+#
+# It runs on the librdkafka of the gem karafka-rdkafka, as skep does, because distributions have an
+# older one: the dynamic linker takes the functions of a preloaded library (ld.so(8)). `version` is
+# asked in the same way, so it is the one that reads.
 #
 # As with the other subjects, 90% of the messages are timed, without the first and the last: the
 # time that the first 5% take is subtracted from that of 95%. Its start isn't counted, then, nor the
@@ -24,15 +28,22 @@ module Skep
           def missing = version ? nil : "kcat isn't there: apt-get install kcat"
 
           def version
-            text, = Open3.capture2e("kcat", "-V")
+            text, = Open3.capture2e(environment, "kcat", "-V")
             "kcat #{text[/Version (\S+)/, 1]} (librdkafka #{text[/librdkafka (\S+)/, 1]})"
           rescue Errno::ENOENT
             nil
           end
 
+          def environment
+            require "skep/kafka"
+            { "LD_PRELOAD" => Skep::Kafka::Librdkafka::Bindings.library }
+          rescue Skep::Kafka::MissingGem
+            {}
+          end
+
           # Returns the settings that its librdkafka knows.
           def known(settings)
-            text, = Open3.capture2e("kcat", "-X", "list")
+            text, = Open3.capture2e(environment, "kcat", "-X", "list")
             names = text.scan(/^([a-z0-9_.]+)\s+\|/).flatten
             settings.slice(*names)
           end
@@ -57,7 +68,7 @@ module Skep
         def run(count)
           before = spent
           began = OS.now
-          pidfd = Skep.pidfd(Process.spawn(*@command, "-c", count.to_s,
+          pidfd = Skep.pidfd(Process.spawn(Kcat.environment, *@command, "-c", count.to_s,
                                              in: File::NULL, %i[out err] => File::NULL))
           status = pidfd.wait(timeout: SECONDS)
           raise Program::Failed, "kcat ended with #{status || "nothing"}" unless status&.success?

@@ -8,8 +8,9 @@ require "rbconfig"
 #   server.subject("Puma", { workers: 2 }, group: "…") { |run| … }   # run: a ServerRun
 #   server.command                                                   # => the command to spawn
 #
-# `tuned` are the settings that detect a hung worker soonest. Gems are loaded as by a user's
-# program, under Bundler if the benchmark runs under it. The bare loop and skep run without it.
+# `tuned` are the settings that detect a hung worker soonest, `quick` those that replace a dead one
+# soonest, if its documentation has any. Gems are loaded as by a user's program, under Bundler if
+# the benchmark runs under it. The bare loop and skep run without it.
 module Skep
   module Benchmarks
     class ServerUnderTest
@@ -19,10 +20,11 @@ module Skep
 
       attr_reader :name
       attr_reader :tuned
+      attr_reader :quick
 
-      def initialize(name, program, gem: nil, tuned: {}, broker: false)
-        @name, @program, @gem, @tuned = name, "benchmark/#{program}.rb", gem, tuned
-        @broker = broker
+      def initialize(name, program, gem: nil, tuned: {}, quick: {}, broker: false)
+        @name, @program, @gem = name, "benchmark/#{program}.rb", gem
+        @tuned, @quick, @broker = tuned, quick, broker
       end
 
       # Yields the environment of its program, with the services that it needs.
@@ -47,7 +49,8 @@ module Skep
       def subject(name, wishes = {}, **facts, &measure)
         peer = Peer.find(@gem) if @gem
         why = ServerRun.refusal || (Peer.missing(@gem) if @gem && !peer)
-        Subject.new(name, version: peer&.to_s, skipped: why, ours: ours?, **facts) do
+        settings = wishes.is_a?(Proc) ? {} : wishes
+        Subject.new(name, settings:, version: peer&.to_s, skipped: why, ours: ours?, **facts) do
           asked = wishes.is_a?(Proc) ? wishes.call : wishes
           ServerRun.of(self, **asked, &measure)
         end
@@ -56,6 +59,10 @@ module Skep
       PROGRAMS = "server/programs"
       BARE_LOOP = new("a bare loop", "#{PROGRAMS}/bare")
       OURS = new("skep", "#{PROGRAMS}/swarm", tuned: { liveness_timeout: 1, kill_timeout: 1 })
+      # Milliseconds. Nodes report each 10 s.
+      KARAFKA_QUICK = { supervision_interval: 1_000, node_restart_timeout: 1_000 }.freeze
+      KARAFKA_TUNED = { **KARAFKA_QUICK, node_report_timeout: 15_000,
+                        shutdown_timeout: 5_000 }.freeze
       PEERS = [
         new("Pitchfork", "#{PROGRAMS}/pitchfork", gem: "pitchfork", tuned: { timeout: 3 }),
         new("Puma", "#{PROGRAMS}/puma", gem: "puma",
@@ -66,9 +73,11 @@ module Skep
             gem: "serverengine",
             tuned: { worker_heartbeat_timeout: 2, worker_immediate_kill_timeout: 1 }),
         new("Solid Queue", "#{PROGRAMS}/solid_queue", gem: "solid_queue"),
-        new("Karafka's swarm", "#{PROGRAMS}/karafka", gem: "karafka", broker: true)
+        new("Karafka's swarm", "#{PROGRAMS}/karafka",
+            gem: "karafka", broker: true, quick: KARAFKA_QUICK,
+            tuned: KARAFKA_TUNED)
       ].freeze
-      private_constant :PROGRAMS
+      private_constant :PROGRAMS, :KARAFKA_QUICK
     end
   end
 end

@@ -4,6 +4,7 @@
 #
 #   Orphans.new(run, patience: 40).healthy
 #   Orphans.new(run, patience: 40).stuck     # its workers, in C with the GVL; they take orders
+#   Orphans.new(run, patience: 40).kill      # its workers, whatever they do
 module Skep
   module Benchmarks
     class Supervise
@@ -15,17 +16,16 @@ module Skep
 
         def healthy
           @run.await(@run.wishes[:workers])
-          kill_supervisor
+          kill
         end
 
         def stuck
           @run.await(@run.wishes[:workers]).each { |worker| @run.stick(worker.pid) }
-          kill_supervisor
+          kill
         end
 
-        private
-
-        def kill_supervisor
+        # Kills the supervisor of workers that have begun.
+        def kill
           @run.rest
           all = @run.below.map { |pid| Skep.pidfd(pid) }
           @run.end!(:KILL)

@@ -7,12 +7,16 @@ require_relative "demo"
 # `bin/demo`: nodes handle a Kafka topic's messages while one after the other is killed, and a
 # ledger kept outside the swarm shows whether any message was lost. The exit code is 0 only if none
 # was and every killed node was replaced.
+#
+# `bin/demo --against karafka`: the same faults hit skep and Karafka's swarm, beside one broker
+# (benchmark/faults.rb). It prints a table. Its exit code is 0.
 module Skep
   module Demo
     class Command
       DEFAULTS = { messages: 200_000, nodes: 4, kills: 10, brokers: nil }.freeze
       USAGE_ERROR = 64
-      private_constant :DEFAULTS, :USAGE_ERROR
+      COMPARED = 40 # seconds to recover from a fault
+      private_constant :DEFAULTS, :USAGE_ERROR, :COMPARED
 
       # The command line was wrong.
       class UsageError < Skep::Error
@@ -21,7 +25,12 @@ module Skep
 
       # Runs the demo and returns the exit code.
       def self.start(argv, out: $stdout, err: $stderr)
-        new(out, err).run(argv)
+        reported(err) { new(out, err).run(argv) }
+      end
+
+      # Returns the block's exit code; reports its error in a sentence.
+      def self.reported(err)
+        yield
       rescue Skep::Error, OptionParser::ParseError => e
         err.puts("demo: #{e.message}")
         e.is_a?(Skep::Error) ? e.exit_code : USAGE_ERROR
@@ -37,6 +46,7 @@ module Skep
         rest = parser.parse(argv)
         return help if @options[:help]
         raise UsageError, "unexpected argument: #{rest.first}" if rest.any?
+        return compare if @options[:against]
 
         plan = Plan.new(**@asked)
         raise UsageError, plan.errors.join("; ") if plan.errors.any?
@@ -57,6 +67,10 @@ module Skep
           parser.on("--brokers HOST:PORT", "your own Kafka, not the embedded broker") do |brokers|
             @asked[:brokers] = brokers
           end
+          parser.on("--against karafka", %w[karafka], "compare faults with Karafka's swarm;",
+                    "SKEP_KAFKA_BROKER names a program", "that starts a real broker for both") do
+            @options[:against] = true
+          end
           flag(parser, :json, "print one line of JSON")
           flag(parser, :keep, "keep the folder with the ledgers and the swarm's log")
           flag(parser, :help, "show this")
@@ -71,6 +85,20 @@ module Skep
 
       def help
         @out.puts(parser.help)
+        0
+      end
+
+      def compare
+        require_relative "../../benchmark/command"
+        require_relative "../../benchmark/faults"
+        Benchmarks::Subreaper.run { Command.reported(@err) { measure_both } }
+      end
+
+      # In a child of this process.
+      def measure_both
+        progress = Benchmarks::Command::Progress.new(@err)
+        report = Benchmarks::Faults.new(defaults: false, patience: COMPARED, progress:).run
+        @out.puts(@options[:json] ? report.to_json : report.lines)
         0
       end
 

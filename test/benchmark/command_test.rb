@@ -33,7 +33,7 @@ class BenchmarkCommandTest < Skep::TestCase
   test "bench pid measures each way to get the pid, and its JSON is one line" do
     report = JSON.parse(Benchmarks::Pid.new(rounds: 2, turns: 10).run.to_json)
     assert_equal ["pid", "ns", 2], report.values_at("benchmark", "unit", "rounds")
-    assert_equal %w[cores cpu kernel libc ruby], report["machine"].keys.sort
+    assert_equal %w[cores cpu kernel libc load memory ruby], report["machine"].keys.sort
     rows = report["rows"].to_h { |row| [row["name"], row] }
     assert_kind_of Numeric, rows.dig("a plain global", "median")
     assert_kind_of Numeric, rows.dig("Skep.pid", "ratio")

@@ -111,8 +111,10 @@ class BenchmarkHarnessTest < Skep::TestCase
     skipped.zip(reasons).each { |text, reason| assert text.start_with?(reason), text }
     assert_match(/^  gem +skipped: install it$/, Table.new(report).lines.join("\n"))
     row = JSON.parse(report.to_json)["rows"][1]
-    assert_equal({ "name" => "gem", "group" => "", "unit" => "µs", "median" => nil, "low" => nil,
-                   "high" => nil, "ratio" => nil, "skipped" => "install it", "more" => {} }, row)
+    assert_equal({ "name" => "gem", "group" => "", "version" => nil, "settings" => {},
+                   "against" => "base", "unit" => "µs", "samples" => {}, "median" => nil,
+                   "low" => nil, "high" => nil, "ratio" => nil, "skipped" => "install it",
+                   "never" => false, "more" => {} }, row)
     assert_nil report.rows.ratio("gem", "base")
   end
 

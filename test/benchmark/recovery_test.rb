@@ -39,7 +39,7 @@ class RecoveryBenchmarkTest < Skep::TestCase
   test "names every peer once" do
     names = Skep::Benchmarks::Recovery.new.subjects.map(&:name)
     assert_equal names.uniq, names
-    assert_equal 12, names.size
+    assert_equal 20, names.size
   end
 
   private

@@ -6,12 +6,13 @@ require "rdkafka"
 require_relative "tally"
 
 WAIT = 1_000 # ms for the first message
+LIMIT = { max_items: Tally.wish("batch") }.compact.freeze # by default the gem's own
 
 settings = { **Tally.settings, "group.id": Tally.wish("group") }
 consumer = Rdkafka::Config.new(settings.transform_keys(&:to_sym)).consumer
 consumer.subscribe(Tally.wish("topic"))
 loop do
-  messages = consumer.poll_batch(WAIT, max_items: Tally.wish("batch"))
+  messages = consumer.poll_batch(WAIT, **LIMIT)
   next if messages.empty?
 
   messages.each do |message|

@@ -14,6 +14,9 @@ class KarafkaApp < Karafka::App
     config.kafka = { "bootstrap.servers": ENV.fetch("SKEP_BENCH_BROKERS") }
     config.client_id = "skep-bench"
     config.swarm.nodes = WorkerApp.count
+    WorkerApp.options.each do |name, value|
+      (name == :shutdown_timeout ? config : config.internal.swarm).public_send(:"#{name}=", value)
+    end
   end
 
   routes.draw { topic(:work) { consumer Worker } }

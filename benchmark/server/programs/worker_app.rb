@@ -10,6 +10,7 @@ require "json"
 #   WorkerApp.begin            # a worker's first line of work: reports its pid and the time
 #   WorkerApp.work             # waits forever; a server with its own loop doesn't need it
 #   WorkerApp.busy             # a job that reports its start and never ends
+#   WorkerApp.report("done")   # any other word
 #
 # The environment has the benchmark's folder and settings, as JSON.
 module WorkerApp
@@ -50,17 +51,17 @@ module WorkerApp
     end
 
     def busy
-      report("busy", Process.clock_gettime(Process::CLOCK_MONOTONIC))
+      report("busy")
       @silence ||= IO.pipe
       @silence.first.wait_readable(DAY) while true
     end
 
-    private
-
-    def report(word, now)
+    def report(word, now = Process.clock_gettime(Process::CLOCK_MONOTONIC))
       line = "#{word} #{Process.pid} #{now}\n"
       File.open("#{FOLDER}/reports", File::WRONLY) { |reports| reports.syswrite(line) }
     end
+
+    private
 
     # A byte in the worker's pipe makes it hang.
     def take_orders

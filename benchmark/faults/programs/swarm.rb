@@ -1,0 +1,12 @@
+# frozen_string_literal: true
+
+# skep with its source, run by `skep run`.
+require "skep/kafka"
+require_relative "handler"
+
+source = Skep::Kafka::Source.new(kafka: Handler.wish("kafka"), group: Handler.wish("group"),
+                                 topics: Handler.wish("topic"),
+                                 dead_letter_topic: Handler.wish("dead"))
+Skep.swarm "bench", nodes: WorkerApp.count, **WorkerApp.options do |swarm|
+  swarm.work(source) { |batch| batch.each { |message| Handler.call(message.payload) } }
+end
