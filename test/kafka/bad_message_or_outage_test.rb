@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "kafka/fuzz/run"
+require "skep/swarm"
 
 # A message that fails while other partitions of the process succeed is bad, even as the first one
 # of its batch. While all partitions fail, at most one message becomes a dead letter, and none in an
@@ -49,6 +50,43 @@ class KafkaBadMessageOrOutageTest < Skep::TestCase
 
       deadline = @scheduler.next_deadline
       deadline ? @clock.jump(deadline) : @over = true
+    end
+  end
+
+  # The same in a process of a swarm, whose dead letters can't be written at first.
+  class Refusing < Simulation
+    SECONDS_REFUSED = 100.0
+
+    class DeadLetters < Skep::Kafka::Testing::FakeDeadLetterQueue
+      attr_accessor :refused # a callable
+
+      def put(*, to:, **)
+        raise Skep::Kafka::DeliveryFailed.new(topic: to, cause: "refused") if refused.call
+
+        super
+      end
+    end
+
+    def initialize(...)
+      super
+      layout = Skep::Swarm::IPC::Scoreboard::Layout.new(nodes: 2, threads: 1)
+      @page = Skep::OS::SharedPage.create(layout.total)
+      records = Skep::Swarm::IPC::Scoreboard::HandlerRecords.new(@page, layout, 0)
+      @node.define_singleton_method(:__handler_records) { records }
+    end
+
+    def run
+      super
+    ensure
+      @page.close
+    end
+
+    private
+
+    def dead_letter_queue
+      DeadLetters.new(@options.settings, @node).tap do |queue|
+        queue.refused = -> { seconds < SECONDS_REFUSED }
+      end
     end
   end
 
@@ -109,6 +147,17 @@ class KafkaBadMessageOrOutageTest < Skep::TestCase
     end
   end
 
+  test "a bad message whose dead letter can't be written becomes one as soon as it can" do
+    random = Random.new(1)
+    run = simulate(random, Refusing) do |message|
+      raise ArgumentError, "bad" if message.payload == "80"
+    end
+
+    assert_equal %w[80], run.outcome.dead_lettered.map(&:payload)
+    assert_empty run.outcome.pending
+    assert_in_delta Refusing::SECONDS_REFUSED, run.seconds, 40 # the longest backoff
+  end
+
   private
 
   def messages
@@ -125,10 +174,10 @@ class KafkaBadMessageOrOutageTest < Skep::TestCase
     end
   end
 
-  def simulate(random, &)
+  def simulate(random, kind = Simulation, &)
     source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "none" }, group: "g",
                                      topics: "t", dead_letter_topic: "dead", max_attempts: 3,
                                      max_messages: [5, 500].sample(random:), retry_for: RETRY_FOR)
-    Simulation.of(source, messages, random, &)
+    kind.of(source, messages, random, &)
   end
 end

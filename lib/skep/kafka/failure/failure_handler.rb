@@ -119,7 +119,9 @@ module Skep
             report_retry(item, slice, attempt.error, history, decision.seconds)
             replace_process(history, attempt.error, decision.why)
           when :one_by_one then report_attempt(slice, attempt, history, 0, ONE_BY_ONE)
-          when :hold then report_attempt(slice, attempt, history, nil, PAUSED)
+          when :hold
+            @evidence.condemned(id)
+            report_attempt(slice, attempt, history, nil, PAUSED)
           when :dead_letter then dead_letter(item, attempt)
           when :skip then skip(item)
           end
@@ -153,7 +155,7 @@ module Skep
         # A failure with another cause doesn't count against the message. What fails in an outage
         # has its first failure after it.
         def judge(id, history, evidence, decision)
-          return @evidence.condemned(id) if decision.final?
+          return if decision.final?
 
           history.discount if FailureCause::OTHER.include?(decision.cause)
           return unless decision.cause == :dependency && evidence.swarm.first.zero?
@@ -196,10 +198,12 @@ module Skep
           stays(item, e)
         end
 
+        # Until then what is known of the message stays: it is condemned again at its next failure.
         def done(item, counter)
           slice, unit = item.slice, item.unit
           @completion.batch_done(item) or return
 
+          @evidence.condemned(TopicEvidence.id(*item.partition.key, slice.first_offset))
           @present.gave_up(item.partition, unit)
           @metrics.count(slice, counter)
           true
