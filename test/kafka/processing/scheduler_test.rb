@@ -102,6 +102,20 @@ module Skep
         assert_nil @scheduler.next_item
       end
 
+      test "with several topics, a thread that ends has no turn any more" do
+        teardown_scheduler
+        several = Config::SeveralTopics.new([["t", {}, nil]], threads: 2, **KEYED, max_messages: 1)
+        @options = Hash.new(several.for("t"))
+        @scheduler = Processing::Scheduler.new(topic_queue: Processing::TopicQueue.new(several))
+        add(1, items: 2)
+        items = [proc { Thread.exit }, proc { %w[a] }, proc { %w[b] }].map do |keys|
+          thread = Thread.new { take(&keys).tap { |item| @scheduler.release(item) } }
+          assert thread.join(60), "it waits, as if all other threads had a turn"
+          thread.value
+        end
+        assert_equal [nil, [41], [42]], items.map { |item| item&.offsets }
+      end
+
       test "wakes the main thread for a new partition" do
         add(1)
         refute_nil @scheduler.wakeup_pipe.io.wait_readable(0)

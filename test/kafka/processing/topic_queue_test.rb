@@ -97,7 +97,7 @@ module Skep
           thread = in_thread do
             begun << @queue.pop
             first.pop
-            @queue.turn_over
+            @queue.end_turn
           end
           begun.pop
           waiting = in_thread { @queue.pop }
@@ -135,7 +135,7 @@ module Skep
           @queue.took(entry)
           seconds = yield entry.name
           @now += seconds
-          @queue.turn_over
+          @queue.end_turn
           entry.name
         end
 

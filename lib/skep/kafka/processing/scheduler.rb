@@ -97,18 +97,16 @@ module Skep
         # Returns the next work item, or nil once the scheduler is closed; wait: false returns nil
         # if nothing is ready. The block returns the keys of a partition's `awaiting_keys`.
         def next_item(wait: true, &keys_of)
-          @topic_queue&.turn_over
           while wait || !@ready.empty?
             entry = @ready.pop or return
-            item = entry.is_a?(WorkItem) ? take(entry) : read(entry, &keys_of)
-            return item.tap { @topic_queue&.took(item) } if item
-
-            @topic_queue&.turn_over
+            item = item_of(entry, &keys_of)
+            return item if item
           end
         end
 
-        # Call this once for each item of next_item. Its backoff begins.
+        # Call this once for each item of next_item, on the same thread. Its backoff begins.
         def release(item)
+          @topic_queue&.end_turn
           @lock.synchronize do
             partition = item.partition
             parts = partition.release(item)
@@ -309,6 +307,15 @@ module Skep
         end
 
         private
+
+        # Returns nil if there is nothing to process. Then, and if the user's code that returns keys
+        # ends the thread, its turn is over.
+        def item_of(entry, &keys_of)
+          item = entry.is_a?(WorkItem) ? take(entry) : read(entry, &keys_of)
+          item&.tap { @topic_queue&.took(item) }
+        ensure
+          @topic_queue&.end_turn unless item
+        end
 
         # A work item from the ready queue. Between `pop` and the lock its partition may have been
         # revoked or have moved elsewhere.

@@ -7,7 +7,7 @@
 #   queue << entry            # a partition or a work item
 #   queue.pop                 # waits for one; nil once closed
 #   queue.took(item)          # the turn of this thread is about this work item
-#   queue.turn_over           # this thread has finished with what it popped
+#   queue.end_turn            # this thread has finished with what it popped
 #
 # A turn is what a thread does with one entry. The topic whose turns have taken the least time so
 # far, divided by its weight, is next. A topic that had nothing to do begins with the least time of
@@ -97,7 +97,8 @@ module Skep
           @lock.synchronize { @turns[Thread.current]&.messages = true if item.slice }
         end
 
-        def turn_over
+        # Has no effect without a turn.
+        def end_turn
           @lock.synchronize do
             turn = @turns.delete(Thread.current) or next
             turn.share.end_turn(turn.expected, @clock.call - turn.began, messages: turn.messages)
