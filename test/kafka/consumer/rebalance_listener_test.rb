@@ -132,6 +132,16 @@ module Skep
         assert_equal [true], owned
       end
 
+      test "commits nothing of a transactional source while its handlers run" do
+        requests = 0
+        @consumer.define_singleton_method(:begin_commit) { |all| super(all.tap { requests += 1 }) }
+        [false, true].each do |transactional|
+          use(transactional:)
+          refute @listener.commit # nothing is done
+        end
+        assert_equal 1, requests
+      end
+
       test "an assignment without a revocation replaces the last one" do
         commits = []
         @consumer.define_singleton_method(:begin_commit) { |all| super(all.tap { commits << all }) }
@@ -191,8 +201,11 @@ module Skep
       def metadata(found) = Processing::CommitMetadata.read(found.last, found.first)
 
       def reset_to(place)
-        kafka = options[:kafka].merge("auto.offset.reset" => place)
-        @listener.instance_variable_set(:@options, Config::SourceOptions.new(**options, kafka:))
+        use(kafka: options[:kafka].merge("auto.offset.reset" => place))
+      end
+
+      def use(**more)
+        @listener.instance_variable_set(:@options, Config::SourceOptions.new(**options, **more))
       end
 
       # Returns the listener, which reports to this node.

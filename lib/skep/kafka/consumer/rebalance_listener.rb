@@ -113,8 +113,12 @@ module Skep
         private_constant :RECREATED, :RESET
 
         # Commits what is done of the assigned partitions, before new ones come and after an outage.
-        # Returns true if an offset was committed: the group knows this member then.
+        # Returns true if an offset was committed: the group knows this member then. While handlers
+        # run, only transactions commit the offsets of a transactional source: this request might
+        # arrive after a transaction's that began later, and would take the group's offset back.
         def commit
+          return false if @options.transactional
+
           any = false
           code = commit_while_away do
             pending = nil
