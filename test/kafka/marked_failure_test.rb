@@ -104,8 +104,24 @@ class KafkaMarkedFailureTest < Skep::TestCase
     end)
   end
 
+  # By key, the first failure is of no known message: those of two keys are tried again together.
+  test "a mark is the success of each key that it covers" do
+    calls = 0
+    keys = %w[a b c].map { |key| { key:, payload: key } }
+    result = run_source(keys, ordered_by: :key) do |batch|
+      raise "before the loop" if (calls += 1) == 1
+
+      batch.mark(batch.last_offset)
+      raise "after the mark"
+    end
+
+    assert_equal [0, 1, 2], offsets(result.done)
+    assert_equal [nil], failing(result)
+  end
+
   private
 
+  def failing(result) = result.node.work[:partitions].map { |row| row["failing"] }
   def offsets(messages) = messages.map(&:offset)
   def attempts(result) = result.retried.map { |one| one[:attempt] }
 

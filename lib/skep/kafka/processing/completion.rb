@@ -139,7 +139,7 @@ module Skep
           before = item.marked || (item.slice.first_offset - 1)
           store_mark(item, offset) unless item.marked?(offset)
           count = [item.slice.count_to(offset) - item.slice.count_to(before), 0].max
-          succeeded(item, count, offset) { [item.unit(offset)] }
+          succeeded(item, count, offset, &item.units(after: before, to: offset))
           item.partition.revocation != :finished
         end
 

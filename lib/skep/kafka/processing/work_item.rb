@@ -61,12 +61,16 @@ module Skep
           keys ? [*partition.key, keys[offset || slice.first_offset]] : partition.key
         end
 
-        # A block that returns the units of the slice, also once that is done.
-        def units
+        # A block that returns the units of the slice's messages after one offset and up to another
+        # one, also once they are done.
+        def units(after: nil, to: slice.last_offset)
           slice, keys, key = self.slice, self.keys, partition.key
           return -> { [key] } unless keys
 
-          -> { slice.messages.map { |message| [*key, keys[message.offset]] }.uniq }
+          lambda do
+            some = slice.messages[(after ? slice.count_to(after) : 0)...slice.count_to(to)]
+            some.map { |message| [*key, keys[message.offset]] }.uniq
+          end
         end
 
         # Do messages wait behind the slice's first one?
