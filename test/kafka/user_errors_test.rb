@@ -75,7 +75,7 @@ class KafkaUserErrorsTest < Skep::TestCase
     end
   end
 
-  # It counts as a crash of its message, which the status page still has.
+  # It counts as a crash of its message, which the scoreboard still has.
   test "`exit` and `abort` in a handler end the node, and are reported with their message" do
     { -> { exit(3) } => 3, -> { exit } => 0, -> { abort } => 1 }.each do |leave, exit_status|
       node = Skep::Kafka::Testing.node

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# One try of a work item's messages: calls nothing and decides nothing, but knows what the handler
-# has done. The handler gets a Batch, which writes here. Failure::RetryPolicy decides by this.
+# One try of a work item's messages, and what the handler has done with them. It decides nothing.
+# The handler gets a Batch, which writes here. Failure::RetryPolicy decides by this.
 #
 #   attempt = Attempt.new(item.slice, node, marker)   # Batch#mark calls marker.mark(offset)
 #   attempt.filter(kept)                # the handler gets only these messages of it
@@ -143,7 +143,7 @@ module Skep
           number = begin_loop
           ended = @message_set.each_tracked(@node, number, ownership_of(number), &block)
           @ended_at = [ended, @slice.first_offset - 1].max if ended
-        rescue Exception => e # even one that ends the node: the message remains on the status page
+        rescue Exception => e # even one that ends the node: the message remains on the scoreboard
           raise
         ensure
           end_loop(e) if @message_set.tracked == number

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Asks the user's callable for the keys of messages (`ordered_by:`). The status page shows each
+# Asks the user's callable for the keys of messages (`ordered_by:`). The scoreboard shows each
 # message while the callable has it, so a message that crashes its node there is found like one that
 # crashes it in the handler.
 #

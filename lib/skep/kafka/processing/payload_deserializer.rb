@@ -5,7 +5,7 @@
 #   deserializer = PayloadDeserializer.for(:json)
 #   deserializer.call(batch)   # => copies of its messages, which have a `value`
 #
-# The worker calls it again for each try, so that a handler may change the values. The status page
+# The worker calls it again for each try, so that a handler may change the values. The scoreboard
 # shows the message whose payload is being read, as in the handler.
 module Skep
   module Kafka

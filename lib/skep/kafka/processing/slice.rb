@@ -57,7 +57,7 @@ module Skep
         # For another try: undoes changes that a handler has made to the messages' strings.
         def reset_strings = messages.each(&:__reset_strings)
 
-        # "topic/partition/first-last", as the status page and the log show it.
+        # "topic/partition/first-last", as the scoreboard and the log show it.
         def label = "#{topic}/#{partition}/#{first_offset}-#{last_offset}"
 
         # The same for events.

@@ -25,7 +25,7 @@ module Skep
         OTHERS_FIRST = 3.0 # seconds that others have before a message at which a node hung
         private_constant :ISOLATED, :EXITED, :OTHERS_FIRST, :Topic
 
-        # thread: the worker's place on the node's status page; 0 for the node's main thread. The
+        # thread: the worker's place on the node's scoreboard; 0 for the node's main thread. The
         # others: see Consumer::GroupMember.build.
         def initialize(handler, thread:, options:, node:, report:, consumer:, lease:, scheduler:,
                        metrics:, outputs:, dead_letter_queue:, exclusive_lock:, evidence:, present:,
@@ -158,7 +158,7 @@ module Skep
 
         def one_transaction = @transactional || !@database_offsets.nil?
 
-        # An exception that ends the node leaves the messages on the status page.
+        # An exception that ends the node leaves the messages on the scoreboard.
         def try(item)
           topic = topic_of(item)
           @node.in_flight(item.slice.label)
