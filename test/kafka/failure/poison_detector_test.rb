@@ -97,14 +97,14 @@ module Skep
         crash("orders/0/10-20", 15)
         crash("orders/0/15-15")
         crash("orders/1/0-0")
-        poison.clear(partition(16))
+        poison.clear(["orders", 0], 16)
         assert_equal [["suspects_resolved", { "suspects" => [["orders/0/15-15", nil]],
                                                "blamed" => false }]],
                      @events
-        poison.clear(partition(31))
+        poison.clear(["orders", 0], 31)
         assert_equal [["orders/0/10-20", 15]], @events.last.last["suspects"]
-        poison.clear(partition(32))
-        poison.clear(partition(nil))
+        poison.clear(["orders", 0], 32)
+        poison.clear(["orders", 0], nil)
         assert_equal 2, @events.size
       end
 
@@ -132,8 +132,6 @@ module Skep
       end
 
       def suspected = (0..60).select { |offset| poison.alone?(batch(offset)) }
-
-      def partition(position) = Fakes::PartitionPosition.new(["orders", 0], position)
 
       def poison
         @poison ||= begin

@@ -187,7 +187,9 @@ module HandlerFuzz
       @cluster.assigned(key)
       committed = Skep::Kafka::Processing::CommitMetadata.read(metadata, offset)
       progress = @progress&.add(key, @options.for(key.first), offset, nil, committed)
-      super(key, log, id, committed:, progress:).extend(PartitionStates)
+      super(key, log, id, committed:, progress:).extend(PartitionStates).tap do |one|
+        one.lock = @scheduler.instance_variable_get(:@lock)
+      end
     end
 
     def stuck? = false

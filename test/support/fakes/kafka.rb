@@ -31,10 +31,6 @@ module Fakes
   end
   stands_for PartitionReader, "Skep::Kafka::Processing::PartitionReader", controls: %i[resumed]
 
-  # A partition whose messages before the position are done.
-  PartitionPosition = Struct.new(:key, :position)
-  stands_for PartitionPosition, "Skep::Kafka::Processing::AssignedPartition"
-
   # A partition that may be revoked. resume_entry: where its next owner starts.
   OwnedPartition = Struct.new(:revocation, :resume_entry)
   stands_for OwnedPartition, "Skep::Kafka::Processing::AssignedPartition"

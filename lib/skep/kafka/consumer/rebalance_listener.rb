@@ -335,7 +335,7 @@ module Skep
           timeout_in = [deadline - OS.now, 0].max.round(1)
           @report.event(:kafka_revoked_in_flight, level: :warn, error: OVERLAP, hint: REVOKED,
                                                    timeout_in:, topic:, partition: number,
-                                                   offset: partition.position)
+                                                   offset: @scheduler.position(partition))
         end
 
         OVERLAP = "a handler still processes messages of this revoked partition"

@@ -12,7 +12,7 @@ module Skep
   module Kafka
     module Failure
       class FailureHandler
-        HELD = "the partition isn't read further: max_out_of_order messages beyond it are read"
+        NOT_READ = "the partition isn't read further: max_out_of_order messages beyond it are read"
         FINISH = "Fix what keeps this message from being done, or raise max_out_of_order"
         KEPT = "the message comes from the dead letter topic, which this source reads"
         RETRIED = "It is retried, not written there again. Fix the handler, or choose a " \
@@ -28,7 +28,7 @@ module Skep
         }.freeze
         ENDLESS = "There is no dead_letter_topic: it is retried until it succeeds"
         PAUSED = "on_error says so for this error. Fix the cause, then reload or restart"
-        private_constant :HELD, :FINISH, :KEPT, :RETRIED, :MARKED, :SOME_MARKED, :ONE_BY_ONE,
+        private_constant :NOT_READ, :FINISH, :KEPT, :RETRIED, :MARKED, :SOME_MARKED, :ONE_BY_ONE,
                          :ENDLESS, :PAUSED, :POISON_HINTS
 
         # evidence, present: TopicEvidence and PresentFailures by the options of a topic.
@@ -87,7 +87,7 @@ module Skep
           now = OS.now
           known = !offset.nil? || item.slice.size == 1
           @evidence.failed(id(item, offset), item.unit(offset), now,
-                           known:, again: !item.failures&.since.nil?)
+                           known:, again: !item.failures.since.nil?)
           item.failed(offset, now)
           @scheduler.failed(item.partition)
           item.failures # before split_failed_key, which may begin a new FailureCount
@@ -131,7 +131,7 @@ module Skep
         # id: of the message that failed.
         def evidence(item, history, id = nil)
           others_wait = @scheduler.awaiting_success?(item.partition)
-          # A poison message, and what is behind a mark, hasn't failed here.
+          # What is behind a mark hasn't failed.
           return Evidence.new(others_wait:) unless history&.since && id
 
           @evidence.about(id, history, OS.now, began: @completion.began || OS.now, others_wait:,
@@ -268,7 +268,7 @@ module Skep
           hint = DatabasePool.hint(@options.threads) if DatabasePool.exhausted?(error)
           report_failure(slice, error, seconds.round(3), attempt: history.number,
                                                          **(hint ? { hint: } : {}))
-          report_held(item.partition) if item.partition.blocked?
+          report_backpressure(item.partition) if @scheduler.blocked?(item.partition)
         end
 
         # (A poison message was reported before.)
@@ -295,10 +295,11 @@ module Skep
           @node.__failed(error, **context, **told.slice(:repeated))
         end
 
-        def report_held(partition)
-          @report.problem("HELD", HELD, name: :kafka_backpressure, level: :warn, hint: FINISH,
+        def report_backpressure(partition)
+          @report.problem("HELD", NOT_READ, name: :kafka_backpressure, level: :warn, hint: FINISH,
                                         topic: partition.topic,
-                                        partition: partition.number, offset: partition.position)
+                                        partition: partition.number,
+                                        offset: @scheduler.position(partition))
         end
       end
     end

@@ -10,7 +10,7 @@
 #   poison.named?(batch)            # true if a crash was at exactly this message
 #   poison.poison?(batch)           # true if the batch's one message must not be processed again
 #   poison.report_poison(batch)     # it caused the crashes
-#   poison.clear(partition)         # messages before its position are done: suspects no longer
+#   poison.clear(["orders", 3], 43)  # messages before that offset are done: suspects no longer
 #
 # | in progress at a crash | what follows |
 # |---|---|
@@ -100,12 +100,12 @@ module Skep
         # Reports the message as the cause of all crashes near it.
         def report_poison(batch) = @crash_suspects.blame(about(batch).map(&:suspect))
 
-        # Clears suspects before the partition's position.
-        def clear(partition)
-          position = partition.position or return
-          done = all.select do |one|
-            [one.topic, one.partition] == partition.key && one.last < position
-          end
+        # Clears suspects before the position of the partition with that topic and number. Has no
+        # effect while that is unknown.
+        def clear(key, position)
+          return unless position
+
+          done = all.select { |one| [one.topic, one.partition] == key && one.last < position }
           @crash_suspects.clear(done.map(&:suspect)) if done.any?
         end
 

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
 # A partition that is assigned to this node: reads its messages, makes work items of them, and
-# tracks which of them are done. The scheduler calls it under its lock, all but `epoch` and
-# `transaction_entry`, which are thread-safe, `with_attempt`, which has its own lock, and `read`,
-# which one thread at a time calls without the scheduler's lock. PartitionOrder or KeyOrder decides
-# which messages may be processed now, and how many are read: one batch, or by key
-# `max_out_of_order:` messages and 16 MiB.
+# tracks which of them are done. PartitionOrder or KeyOrder decides which messages may be processed
+# now, and how many are read: one batch, or by key `max_out_of_order:` messages and 16 MiB.
+#
+# The scheduler calls it under its lock. Without that lock, the one thread that reads it calls
+# `read`, `awaiting_keys` and `assign_keys`, and the one that has its batch `enter_doubt` and the
+# offsets of a database. `epoch` and `transaction_entry` are thread-safe, `with_attempt` has its own
+# lock, and any thread may ask for `revocation`, `last_success` and what never changes.
 #
 # What it does now:
 #

@@ -101,7 +101,7 @@ module Skep
           count(slice, slice.size)
           report_late(stored, slice)
           commit if poison # otherwise it could be delivered again, and would be unsuspected
-          @poison.clear(item.partition) if suspects
+          @poison.clear(item.partition.key, @scheduler.position(item.partition)) if suspects
           true
         end
 

@@ -234,6 +234,12 @@ module Skep
           end
         end
 
+        # How far the partition is done; nil before anything is.
+        def position(partition) = @lock.synchronize { partition.position }
+
+        # Returns true if unfinished messages of the partition prevent reading others.
+        def blocked?(partition) = @lock.synchronize { partition.blocked? }
+
         # Returns { [topic, number] => [offset, count] } of all partitions of which something is
         # done: the offset after that, and how many offsets behind it are done, too. (The entries of
         # `committable_offsets` have metadata, which takes long.)
