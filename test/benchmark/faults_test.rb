@@ -2,6 +2,8 @@
 
 require "test_helper"
 require "json"
+require_relative "../../benchmark/command"
+require_relative "../../benchmark/faults"
 
 # `bin/bench faults` and `bin/demo --against karafka`, in processes of their own: each makes itself
 # the subreaper. With the embedded broker.
@@ -32,7 +34,7 @@ class FaultsBenchmarkTest < Skep::TestCase
   end
 
   test "Karafka's swarm runs beside it, and each program's settings and version are told" do
-    rows = measure("killed: Karafka")
+    rows = measure("^killed: Karafka")
     assert_equal ["killed: Karafka's swarm, best settings"], rows.keys
     rows.each_value do |row|
       assert_equal 1_000, row.dig("settings", "options", "supervision_interval")
@@ -49,7 +51,7 @@ class FaultsBenchmarkTest < Skep::TestCase
   end
 
   def possible?
-    Skep::OS.native? && Skep::OS::Pidfd.native? && Gem.loaded_specs.key?("karafka-rdkafka")
+    Skep::Benchmarks::ServerRun.refusal.nil? && Gem.loaded_specs.key?("karafka-rdkafka")
   end
 
   def measure(pattern)
