@@ -51,7 +51,7 @@ class KafkaGroupStatusTest < Skep::TestCase
                   node(1, failing(3, "dependency", ago: 12)),
                   { **node(2, failing(4, "dependency")), "state" => "dead" }])
     assert_equal [["dependency", true], ["message", false]],
-                 group.failing.map { |one| [one.cause, one.away?] }
+                 group.failing.map { |one| [one.cause, one.unavailable?] }
     away, bad = group.failing.map(&:to_s)
     assert_match(/\Aorders, 2 partitions: dependency unavailable for \d{2,} s\z/, away)
     assert_match(%r{\Aorders/0, offset 41, attempt 3: bad message for \d+ s\z}, bad)

@@ -160,7 +160,7 @@ module Skep
       def failing
         groups = partitions.select(&:failing).group_by { |one| [one.topic, one.failing["cause"]] }
         groups.map { |place, some| Failing.new(*place, some) }
-              .sort_by { |one| [one.away? ? 0 : 1, one.topic, one.cause] }
+              .sort_by { |one| [one.unavailable? ? 0 : 1, one.topic, one.cause] }
       end
 
       def inspect = "#<Skep::Kafka::GroupStatus #{name} #{lag.inspect}>"

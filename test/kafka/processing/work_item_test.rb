@@ -93,7 +93,7 @@ module Skep
         here, off = item.parts
         assert_equal [7.0, 7.0], [here, off].map { |one| one.failures.outage_since }
         assert_equal [here.retry_at - 60] * 2, [here, off].map(&:awaiting)
-        here.pause
+        here.hold
         off.back_off(1)
         assert_equal [nil, nil], [here, off].map(&:awaiting)
       end

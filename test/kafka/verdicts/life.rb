@@ -210,7 +210,7 @@ module Verdicts
       return false if outages.open.empty?
 
       groups = Skep::Kafka::GroupStatus.all(@swarm.status("verdicts"))
-      groups.flat_map(&:failing).any?(&:away?)
+      groups.flat_map(&:failing).any?(&:unavailable?)
     rescue Skep::Control::Unreachable # it is slow
       false
     end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Hands assigned partitions to the scheduler, and takes revoked ones back: waits for their handlers
+# Hands assigned partitions to the scheduler, and takes revoked ones from it: waits for their handlers
 # and commits what is done. Calls the user's callbacks (AssignmentCallbacks). Called by the event
 # loop.
 #
@@ -53,7 +53,7 @@ module Skep
         # offset without committing them, so messages that this node has already processed are
         # redelivered in their order.
         def partitions_assigned(list)
-          take_back_replaced(list) unless @consumer.cooperative?
+          revoke_replaced(list) unless @consumer.cooperative?
           commit
           add(list)
           @progress&.assigned
@@ -69,13 +69,13 @@ module Skep
         # #finish_revocation `mark` returns false.
         def partitions_revoked(list)
           @lost = lost = @consumer.lost?
-          take_back(list.keys, list, lost) { |done| done }
+          revoke(list.keys, list, lost) { |done| done }
         end
 
         # What is done was committed before.
         def partitions_released(list)
           held = @scheduler.keys
-          done = revoke(held)
+          done = revoke_at_once(held)
           @consumer.store_metadata(done) unless @options.transactional
           @consumer.unassign(list)
           report_rebalance("revoked", held)
@@ -84,13 +84,13 @@ module Skep
         # Nothing more will be committed.
         def partitions_lost
           lost = @scheduler.keys
-          revoke(lost)
+          revoke_at_once(lost)
           report_rebalance("lost", lost) if lost.any?
         end
 
-        # Takes all partitions back without waiting for handlers, and commits what is done.
+        # Revokes all partitions without waiting for handlers, and commits what is done.
         def abandon
-          done = revoke(@scheduler.keys)
+          done = revoke_at_once(@scheduler.keys)
           report_commit(@consumer.commit(done, COMMIT_SECONDS))
           @consumer.store_metadata(done) unless @options.transactional
         end
@@ -101,7 +101,7 @@ module Skep
         # The old topic's offsets mean nothing in the new topic: commits where that is to be read
         # from, and reads no more of it.
         def topics_recreated(keys)
-          revoke(keys)
+          revoke_at_once(keys)
           starts = find_starts(keys)
           starts.each { |entry| @consumer.store(*entry) } # or librdkafka commits the old offset
           report_recreated(keys)
@@ -120,7 +120,7 @@ module Skep
           return false if @options.transactional
 
           any = false
-          code = commit_while_away do
+          code = commit_with_retries do
             pending = nil
             done = @scheduler.committable_offsets { |all| pending = @consumer.begin_commit(all) }
             any = done.any?
@@ -148,8 +148,9 @@ module Skep
 
         private
 
-        # Yields what is done, and commits what the block returns.
-        def take_back(keys, list, lost)
+        # Waits for the handlers, unless the partitions are lost. Yields what is done, and commits what
+        # the block returns.
+        def revoke(keys, list, lost)
           deadline = OS.now + @options.rebalance_wait
           leaving = @scheduler.begin_revocation(keys)
           await_handlers(leaving, deadline) unless lost
@@ -164,12 +165,12 @@ module Skep
         # without a revocation: the next assignment replaces that one. Commits only what stays here:
         # other members may have the rest already.
         # Source: rd_kafka_cgrp_revoke_all_rejoin in librdkafka's rdkafka_cgrp.c.
-        def take_back_replaced(list)
+        def revoke_replaced(list)
           held = @scheduler.keys
           return if held.empty?
 
           stays = list.keys.to_h { |key| [key, true] }
-          take_back(held, list, @consumer.lost?) do |done|
+          revoke(held, list, @consumer.lost?) do |done|
             done.select { |topic, number,| stays.key?([topic, number]) }
           end
         end
@@ -288,8 +289,8 @@ module Skep
           @scheduler.add(partition)
         end
 
-        # Takes partitions back without waiting for their handlers. Returns what may be committed.
-        def revoke(keys)
+        # Doesn't wait for the handlers. Returns what may be committed.
+        def revoke_at_once(keys)
           leaving = @scheduler.begin_revocation(keys)
           @scheduler.finish_revocation(leaving).tap { @callbacks&.revoked(leaving) }
         end
@@ -345,14 +346,14 @@ module Skep
 
         # Commits what is done of partitions that are about to be unassigned.
         def commit_before_unassign(done, deadline)
-          report_commit(commit_while_away(deadline) { @consumer.begin_commit(done) })
+          report_commit(commit_with_retries(deadline) { @consumer.begin_commit(done) })
           @consumer.store_metadata(done) unless @options.transactional
         end
 
         # Commits, and tries again while there is no coordinator, until the deadline, or as long as
         # a stopping node has. Gives up once the membership is lost. Returns the error code. The
         # block begins each try: it returns a PendingCommit.
-        def commit_while_away(deadline = OS.now + COMMIT_SECONDS)
+        def commit_with_retries(deadline = OS.now + COMMIT_SECONDS)
           Kernel.loop do
             code = yield.wait((deadline - OS.now).clamp(1.0, COMMIT_SECONDS))
             left = [deadline, *stop_at].min - OS.now

@@ -107,7 +107,7 @@ module Skep
                                         spread: RetryBackoff.spread)
           if id && history
             show(item, attempt, history, evidence, decision)
-            judge(id, history, evidence, decision)
+            apply_cause(id, history, evidence, decision)
           end
           slice = item.settle(attempt, decision)
           report_kept(slice) if decision.why == :dead_letter_topic
@@ -154,7 +154,7 @@ module Skep
 
         # A failure with another cause doesn't count against the message. What fails in an outage
         # has its first failure after it.
-        def judge(id, history, evidence, decision)
+        def apply_cause(id, history, evidence, decision)
           return if decision.final?
 
           history.discount if FailureCause::OTHER.include?(decision.cause)

@@ -35,7 +35,7 @@ module Skep
           @lock = Mutex.new
           @any = false
           @failing = {}.compare_by_identity # by partition: Failing by unit
-          @away = {} # the partition by unit, where a dependency is the cause
+          @in_outage = {} # the partition by unit, where a dependency is the cause
           @over_at = -Float::INFINITY
         end
 
@@ -100,9 +100,9 @@ module Skep
           units = @failing[partition] ||= {}
           former = units[unit]
           offset = attempt.offset || (item.keys ? item.slice.first_offset : item.slice.last_offset)
-          again = former&.offset == offset && @away.key?(unit)
+          again = former&.offset == offset && @in_outage.key?(unit)
           units[unit] = Failing.new(offset, cause, history.number, former&.since || now)
-          LEAST.key?(cause) ? @away[unit] = partition : @away.delete(unit)
+          LEAST.key?(cause) ? @in_outage[unit] = partition : @in_outage.delete(unit)
           @any = true
           [units[unit], again]
         end
@@ -112,31 +112,31 @@ module Skep
           return if now < @over_at + AGAIN || now < failing.since + LEAST.fetch(failing.cause)
 
           since = [failing.since, now - evidence.stuck_for].min
-          @outage = Outage.new(item.partition.topic, since, @away.size)
+          @outage = Outage.new(item.partition.topic, since, @in_outage.size)
         end
 
         # done: the units that have recovered. Returns the outage if that was the last of it.
         def end_outage(done)
-          part = done.count { |unit| @away.delete(unit) }.positive?
-          return unless @outage && (@away.empty? || all_revoked?)
+          part = done.count { |unit| @in_outage.delete(unit) }.positive?
+          return unless @outage && (@in_outage.empty? || all_revoked?)
 
-          over = @outage if part || @away.empty?
+          over = @outage if part || @in_outage.empty?
           @over_at = OS.now if over
           end_quietly
           over
         end
 
         def end_quietly
-          @away.clear
+          @in_outage.clear
           @outage = nil
           @any = @failing.any?
         end
 
         # All that was part of the outage.
-        def all_revoked? = @away.any? && @away.each_value.all?(&:revocation)
+        def all_revoked? = @in_outage.any? && @in_outage.each_value.all?(&:revocation)
 
         def drop(partition, unit)
-          @away.delete(unit)
+          @in_outage.delete(unit)
           units = @failing[partition] or return
           units.delete(unit)
           @failing.delete(partition) if units.empty?
@@ -148,7 +148,7 @@ module Skep
 
           @failing.delete_if { |partition, _| partition.revocation }
           end_quietly if all_revoked?
-          @away.delete_if { |_, partition| partition.revocation }
+          @in_outage.delete_if { |_, partition| partition.revocation }
           @any = @failing.any? || !@outage.nil?
         end
 

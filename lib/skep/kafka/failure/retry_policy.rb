@@ -92,22 +92,22 @@ module Skep
             end
             return :retry if passing?(attempt.error)
 
-            condemned = attempt.one_message? ? :dead_letter : :one_by_one
+            dead_letter = attempt.one_message? ? :dead_letter : :one_by_one
             case by_class(attempt.error, options)
             when :retry then return :retry
-            when :dead_letter then return condemned
+            when :dead_letter then return dead_letter
             when :pause then return attempt.one_message? ? :hold : :one_by_one
             end
             return :retry, cause unless options.max_attempts
-            return condemned if attempt.error.is_a?(NonRetryable)
+            return dead_letter if attempt.error.is_a?(NonRetryable)
             return :retry, cause if tries(attempt, history) < options.max_attempts
             return :one_by_one if attempt.several?
 
-            fate(cause, history, evidence, options, now)
+            after_last_attempt(cause, history, evidence, options, now)
           end
 
           # What becomes of a message that has failed max_attempts times, the last time alone.
-          def fate(cause, history, evidence, options, now)
+          def after_last_attempt(cause, history, evidence, options, now)
             return :dead_letter if cause == :message
 
             over = now - history.since >= options.patience

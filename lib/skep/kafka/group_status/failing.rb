@@ -15,7 +15,7 @@ module Skep
         end
 
         # Returns true if a dependency is unavailable, or a part of it.
-        def away? = cause.end_with?("dependency")
+        def unavailable? = cause.end_with?("dependency")
 
         def to_s
           seconds = @partitions.map(&:failing_for).max

@@ -54,7 +54,7 @@ module Skep
         def become_ready = @retry_at = nil # its backoff is over
         def slice = @slices.first
         def done? = @slices.empty?
-        def held? = retry_at == Float::INFINITY # see `pause`
+        def held? = retry_at == Float::INFINITY # see `hold`
 
         # What waits for the message at that offset: its partition, or those of its key.
         def unit(offset = nil)
@@ -150,7 +150,7 @@ module Skep
             back_off(decision.seconds, awaits_success: decision.awaits_success, beside:)
           when :one_by_one then split(known: !attempt.offset.nil?)
           when :isolate then isolate { |message| attempt.unreadable.include?(message.offset) }
-          when :hold then pause
+          when :hold then hold
           end
           failed
         end
@@ -218,7 +218,7 @@ module Skep
 
         # It isn't tried any more before the node ends. Keys other than that of its slice of one
         # message are.
-        def pause
+        def hold
           split_off(keys.values.uniq - [keys[slice.first_offset]]) if keys
           wait_until(Float::INFINITY, nil)
         end
