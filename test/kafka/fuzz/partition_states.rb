@@ -4,8 +4,8 @@ require "kafka/fuzz/model"
 
 module HandlerFuzz
   # Raises Broken if an AssignedPartition is changed in a state in which its table doesn't allow it:
-  # it would be in the scheduler's queue twice, or be read by two threads. So it does if something is
-  # called without the scheduler's lock that other threads change.
+  # it would be in the scheduler's queue twice, or be read by two threads. It does so, too, if
+  # something is called without the scheduler's lock that other threads change.
   module PartitionStates
     FROM = { become_ready: %i[idle backoff], begin_reading: %i[ready],
              end_reading: %i[reading] }.freeze

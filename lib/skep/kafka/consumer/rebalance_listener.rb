@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Hands assigned partitions to the scheduler, and takes revoked ones from it: waits for their handlers
-# and commits what is done. Calls the user's callbacks (AssignmentCallbacks). Called by the event
-# loop.
+# Hands assigned partitions to the scheduler, and takes revoked ones from it: waits for their
+# handlers and commits what is done. Calls the user's callbacks (AssignmentCallbacks). Called by the
+# event loop.
 #
 #   listener.partitions_assigned(list)
 #   listener.partitions_revoked(list)    # revoked, or lost already
@@ -148,8 +148,8 @@ module Skep
 
         private
 
-        # Waits for the handlers, unless the partitions are lost. Yields what is done, and commits what
-        # the block returns.
+        # Waits for the handlers, unless the partitions are lost. Yields what is done, and commits
+        # what the block returns.
         def revoke(keys, list, lost)
           deadline = OS.now + @options.rebalance_wait
           leaving = @scheduler.begin_revocation(keys)

@@ -5,11 +5,11 @@
 #
 #   poison = PoisonDetector.new(node.crash_suspects)
 #   poison.any?                     # true if anything is suspected
-#   poison.ranges(batch)            # => [17..42], suspected offsets: they get batches of their own
-#   poison.alone?(batch)            # true if the batch must run with nothing else in the node
-#   poison.named?(batch)            # true if a crash was at exactly this message
-#   poison.poison?(batch)           # true if the batch's one message must not be processed again
-#   poison.report_poison(batch)     # it caused the crashes
+#   poison.ranges(slice)            # => [17..42], suspected offsets: they get slices of their own
+#   poison.alone?(slice)            # true if it must run with nothing else in the node
+#   poison.named?(slice)            # true if a crash was at exactly this message
+#   poison.poison?(slice)           # true if its one message must not be processed again
+#   poison.report_poison(slice)     # it caused the crashes
 #   poison.clear(["orders", 3], 43)  # messages before that offset are done: suspects no longer
 #
 # | in progress at a crash | what follows |
@@ -35,11 +35,11 @@ module Skep
     module Failure
       class PoisonDetector
         CRASHES = 3
-        LABEL = %r{\A(.+)/(\d+)/(\d+)-(\d+)\z} # Batch#label
+        LABEL = %r{\A(.+)/(\d+)/(\d+)-(\d+)\z} # Slice#label
 
-        # The batch that a suspect's label names.
-        SuspectedBatch = Struct.new(:suspect, :topic, :partition, :first, :last) do
-          def of?(batch) = topic == batch.topic && partition == batch.partition
+        # The slice that a suspect's label names.
+        SuspectedSlice = Struct.new(:suspect, :topic, :partition, :first, :last) do
+          def of?(slice) = topic == slice.topic && partition == slice.partition
           def covers?(offset) = offset.between?(first, last)
 
           # The message that was in progress; nil if that isn't known.
@@ -57,7 +57,7 @@ module Skep
             [first, other.first].max..[last, other.last].min
           end
         end
-        private_constant :LABEL, :SuspectedBatch
+        private_constant :LABEL, :SuspectedSlice
 
         def initialize(crash_suspects)
           @crash_suspects = crash_suspects
@@ -65,40 +65,40 @@ module Skep
 
         def any? = @crash_suspects.any?
 
-        # Returns the batch's offsets that are suspected.
-        def ranges(batch)
-          all = suspected(batch)
+        # Returns the slice's offsets that are suspected.
+        def ranges(slice)
+          all = suspected(slice)
           proven = all.filter_map { |one| one.offset if one.proven? }
-          near = all.select { |one| overlap?(one.range, batch) }
+          near = all.select { |one| overlap?(one.range, slice) }
           unproven = near.reject { |one| proven.include?(one.offset) }
           common = unproven.combination(2).filter_map { |one, other| one.common(other) }
-          [*near.map(&:named), *common].select { |range| overlap?(range, batch) }
+          [*near.map(&:named), *common].select { |range| overlap?(range, slice) }
         end
 
-        # Returns true if nothing else may run in the node beside the batch.
-        def alone?(batch) = any? && batch.size == 1 && ranges(batch).any?
+        # Returns true if nothing else may run in the node beside the slice.
+        def alone?(slice) = any? && slice.size == 1 && ranges(slice).any?
 
-        # Returns true if the batch's one message was in progress at a crash, not only its batch.
-        def named?(batch) = suspected_alone(batch).any?
+        # Returns true if the slice's one message was in progress at a crash, not only its batch.
+        def named?(slice) = suspected_alone(slice).any?
 
-        def poison?(batch) = any? && crashes(batch) >= CRASHES
+        def poison?(slice) = any? && crashes(slice) >= CRASHES
 
-        # Returns true if the batch's one message was in progress in a node that hung.
-        def hung?(batch)
-          about(batch).any? { |one| one.suspect.ends.any? { |cause| cause.include?("hung") } }
+        # Returns true if the slice's one message was in progress in a node that hung.
+        def hung?(slice)
+          about(slice).any? { |one| one.suspect.ends.any? { |cause| cause.include?("hung") } }
         end
 
         # Returns how many nodes crashed while they processed this message and nothing else.
-        def crashes(batch) = suspected_alone(batch).sum { |one| one.suspect.alone }
+        def crashes(slice) = suspected_alone(slice).sum { |one| one.suspect.alone }
 
         # Returns the same with the crashes at which more was in progress.
-        def total(batch) = suspected_alone(batch).sum { |one| one.suspect.crashes }
+        def total(slice) = suspected_alone(slice).sum { |one| one.suspect.crashes }
 
         # Returns how the last nodes of all these crashes died.
-        def ends(batch) = suspected_alone(batch).flat_map { |one| one.suspect.ends }
+        def ends(slice) = suspected_alone(slice).flat_map { |one| one.suspect.ends }
 
         # Reports the message as the cause of all crashes near it.
-        def report_poison(batch) = @crash_suspects.blame(about(batch).map(&:suspect))
+        def report_poison(slice) = @crash_suspects.blame(about(slice).map(&:suspect))
 
         # Clears suspects before the position of the partition with that topic and number. Has no
         # effect while that is unknown.
@@ -111,26 +111,26 @@ module Skep
 
         private
 
-        def overlap?(range, batch)
-          range.any? && range.min <= batch.last_offset && range.max >= batch.first_offset
+        def overlap?(range, slice)
+          range.any? && range.min <= slice.last_offset && range.max >= slice.first_offset
         end
 
         def all = @crash_suspects.filter_map { |suspect| parse(suspect) }
-        def suspected(batch) = all.select { |one| one.of?(batch) }
+        def suspected(slice) = all.select { |one| one.of?(slice) }
 
-        # Those about a batch that had this batch's one message.
-        def about(batch) = suspected(batch).select { |one| one.covers?(batch.first_offset) }
+        # Those about a slice that had this slice's one message.
+        def about(slice) = suspected(slice).select { |one| one.covers?(slice.first_offset) }
 
         # Those about this one message.
-        def suspected_alone(batch)
-          return [] unless batch.size == 1
+        def suspected_alone(slice)
+          return [] unless slice.size == 1
 
-          about(batch).select { |one| one.offset == batch.first_offset }
+          about(slice).select { |one| one.offset == slice.first_offset }
         end
 
         def parse(suspect)
           _, topic, *numbers = *LABEL.match(suspect.in_flight)
-          SuspectedBatch.new(suspect, topic, *numbers.map(&:to_i)) if topic
+          SuspectedSlice.new(suspect, topic, *numbers.map(&:to_i)) if topic
         end
       end
     end

@@ -24,7 +24,6 @@ module Skep
         SSL = -181
         WAIT_COORD = -180
         ASSIGN_PARTITIONS = -175
-        REVOKE_PARTITIONS = -174
         STATE = -172
         NOT_IMPLEMENTED = -170
         AUTHENTICATION = -169

@@ -6,9 +6,9 @@
 #
 #   metrics = ConsumerMetrics.new(node:, scheduler:, consumer:, group: "billing")
 #   metrics.start
-#   metrics.time(batch) { handler.call(batch, node) }
-#   metrics.count(batch, :messages, batch.size)    # one of TopicTotals::COUNTS
-#   metrics.verdict(batch, :message)               # it has failed: what skep takes for the cause
+#   metrics.time(slice) { handler.call(batch, node) }
+#   metrics.count(slice, :messages, slice.size)    # one of TopicTotals::COUNTS
+#   metrics.verdict(slice, :message)               # it has failed: what skep takes for the cause
 #   metrics.rebalanced(changed, held)
 #   metrics.statistics = client_statistics         # librdkafka's
 #   metrics.close                                  # publishes for the last time
@@ -66,21 +66,21 @@ module Skep
 
         def clear = [@io, @waker].each(&:close)
 
-        # Measures the block, which handles the batch. That may take long: its lag is published at
+        # Measures the block, which handles the slice. That may take long: its lag is published at
         # the beginning.
-        def time(batch, &)
+        def time(slice, &)
           changed
-          of(batch.topic, batch.partition).time(batch.first_offset, &)
+          of(slice.topic, slice.partition).time(slice.first_offset, &)
         end
 
-        def count(batch, name, number = 1)
-          of(batch.topic, batch.partition).count(name, number)
+        def count(slice, name, number = 1)
+          of(slice.topic, slice.partition).count(name, number)
           @urgent ||= URGENT.include?(name)
           changed
         end
 
-        def verdict(batch, cause)
-          of(batch.topic, batch.partition).verdict(cause)
+        def verdict(slice, cause)
+          of(slice.topic, slice.partition).verdict(cause)
           changed
         end
 

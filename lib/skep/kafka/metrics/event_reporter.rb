@@ -77,18 +77,18 @@ module Skep
         end
 
         # Reports an exception that a batch's handler raised, and what follows from it.
-        def failed(name, batch, error, level: :error, **facts)
+        def failed(name, slice, error, level: :error, **facts)
           text = clean(EventReporter.describe(error))
           at = ErrorPlace.of(error)
-          event(name, level:, **batch.place, error: text, **(at ? { at: } : {}), **facts)
+          event(name, level:, **slice.place, error: text, **(at ? { at: } : {}), **facts)
         end
 
         # Reports that a handler has raised and is called again.
-        def retried(batch, error, **facts)
-          told = tell(:log, batch.topic, error)
-          return failed(:handler_failed, batch, error, level: :debug, **facts) unless told
+        def retried(slice, error, **facts)
+          told = tell(:log, slice.topic, error)
+          return failed(:handler_failed, slice, error, level: :debug, **facts) unless told
 
-          failed(:handler_failed, batch, error, **facts, **told.slice(:repeated),
+          failed(:handler_failed, slice, error, **facts, **told.slice(:repeated),
                                                 **backtrace(told, error))
         end
 

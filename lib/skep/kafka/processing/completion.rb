@@ -21,16 +21,19 @@
 # | every `commit_interval` by key; after a failure alone | OffsetCommitter | event loop |
 # | when partitions are unassigned, unless by key | librdkafka: the stored offsets | its own |
 # | partitions are revoked; before others are assigned | RebalanceListener | event loop |
+# | a process begins where the killed one of its slot was | MemberProgress | event loop |
+# | a topic was created again | RebalanceListener | event loop |
 # | an outage ends; the node leaves before its kill | EventLoop | event loop |
 # | the node stops; before, if the whole swarm stops | EventLoop, await_other_nodes | main |
 # | a partition seeks | Consumer#commit_and_seek | the one that reads it |
 # | around a suspect message; after a poison message | Completion#commit | worker |
 # | the group may not know this node any more | PartitionOwnership | worker |
 #
-# In a transactional source a batch's offset isn't stored: TransactionalProducer#end_batch, on
-# the worker's thread, commits it with the output, and Completion#commit does nothing. A commit at a
-# revocation or at the stop only repeats offsets that transactions have committed. It leaves
-# out a partition whose transaction has no answer yet (AssignedPartition#in_doubt?).
+# In a transactional source a batch's offset isn't stored: TransactionalProducer#end_batch, on the
+# worker's thread, commits it with the output. Completion#commit and RebalanceListener#commit do
+# nothing. A commit at a revocation or at the stop only repeats offsets that transactions have
+# committed. It leaves out a partition whose transaction has no answer yet
+# (AssignedPartition#in_doubt?).
 #
 # With `offsets: :database` the offset that counts is in the handler's database transaction.
 module Skep
