@@ -15,8 +15,8 @@ module Skep
 
       attr_reader :duration
 
-      def initialize(query)
-        @query = query
+      def initialize(query, clock: OS.method(:now))
+        @query, @clock = query, clock
         @lock = Mutex.new
         @duration = 0.0
         @at = nil
@@ -24,7 +24,7 @@ module Skep
 
       def read
         @lock.synchronize do
-          ask unless @at && OS.now - @at < MAX_AGE
+          ask unless @at && @clock.call - @at < MAX_AGE
           @status || raise(SupervisorTimeout.new(seconds: TIMEOUT))
         end
       end
@@ -32,9 +32,9 @@ module Skep
       private
 
       def ask
-        started = OS.now
+        started = @clock.call
         @status = @query.ask(TIMEOUT)
-        @at = OS.now
+        @at = @clock.call
         @duration = @at - started
       end
     end
