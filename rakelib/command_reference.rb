@@ -51,7 +51,7 @@ module CommandReference
 
   module_function
 
-  def entries = Skep::CLI::COMMANDS.keys.map { |name| entry(name) }
+  def entries = Skep::CLI.commands.map { |name| entry(name) }
 
   def entry(name)
     command = Skep::CLI.command(name)

@@ -19,16 +19,16 @@ class ArchitectureTest < Skep::TestCase
                             facade: %w[pid generation on_fork warmup]),
     "threads" => Component.new(constant: "Threads", loads: %w[os fork]),
     "swarm" => Component.new(constant: "Swarm", loads: %w[os fork threads], facade: %w[swarm]),
-    "work" => Component.new(constant: "Work", loads: SWARM,
-                            facade: %w[map each each_with_index flat_map filter_map]),
-    "kafka" => Component.new(constant: "Kafka", loads: SWARM),
     "control" => Component.new(constant: "Control", loads: SWARM),
     "log" => Component.new(constant: "Log", loads: SWARM),
     "systemd" => Component.new(constant: "Systemd", loads: [*SWARM, "log"]),
     "metrics" => Component.new(constant: "Metrics", loads: SWARM),
+    "cli" => Component.new(constant: "CLI", loads: [*SWARM, *%w[control log systemd metrics]]),
+    "work" => Component.new(constant: "Work", loads: SWARM,
+                            facade: %w[map each each_with_index flat_map filter_map]),
+    "kafka" => Component.new(constant: "Kafka", loads: SWARM),
     "web" => Component.new(constant: "Web", loads: nil),
-    "rails" => Component.new(constant: "Rails", loads: nil),
-    "cli" => Component.new(constant: "CLI", loads: [*SWARM, *%w[control log systemd metrics]])
+    "rails" => Component.new(constant: "Rails", loads: nil)
   }.freeze
   OPT_IN = %w[kafka web rails cli].freeze # what `require "skep"` leaves out
   ROOT = File.expand_path("..", __dir__)
@@ -37,12 +37,16 @@ class ArchitectureTest < Skep::TestCase
   FOLDERS = {
     "Swarm" => %w[Runtime Stats IPC Definition Health Memory Processes Nodes Molds Rollout
                   Supervisor],
-    "Kafka" => %w[Librdkafka Config Metrics Producer Failure Processing Consumer Admin Testing],
+    "Kafka" => %w[Librdkafka Config Metrics Producer Failure Processing Consumer Admin Testing
+                  Command],
     "Web" => %w[HTTP Auth Live DeadLetters]
   }.freeze
   BESIDE = { "Node" => "Processes" }.freeze
+  # Components with a gem of their own, and the files that are about them.
+  OTHER_GEMS = %r{\A(?:lib/(?:skep/(?:plugin/)?(?:kafka|web|rails|reshare)|generators|active_job)|
+                     sig/(?:kafka|web|rails|testing))}x
   MOST_IN_A_CIRCLE = 6
-  private_constant :Component, :SWARM, :COMPONENTS, :OPT_IN, :ROOT, :FOLDERS, :BESIDE,
+  private_constant :Component, :SWARM, :COMPONENTS, :OPT_IN, :ROOT, :FOLDERS, :BESIDE, :OTHER_GEMS,
                    :MOST_IN_A_CIRCLE
 
   COMPONENTS.each do |name, component|
@@ -89,6 +93,15 @@ class ArchitectureTest < Skep::TestCase
   test "only librdkafka/ uses FFI and librdkafka's structs" do
     code = code_of("kafka").grep_v(%r{\Alib/skep/kafka/librdkafka/})
     assert_empty code.grep(/\bFFI\b|\bStructs\b|\.(?:get|put|read)_(?:u?int|pointer|bytes)/)
+  end
+
+  # What they know of it they get from plugins (Skep::Plugin).
+  test "no file of skep's own gem has the word Kafka, in its code, comments or signatures" do
+    files = Dir.glob("{lib,exe,sig}/**/*", base: ROOT).grep_v(OTHER_GEMS)
+    files = files.select { |path| File.file?("#{ROOT}/#{path}") && !path.end_with?(".so") }
+    assert_operator files.size, :>, 200
+    texts = files.to_h { |path| [path, File.read("#{ROOT}/#{path}", encoding: "UTF-8")] }
+    assert_empty texts.select { |_, text| text.match?(/kafka/i) }.keys
   end
 
   test "requiring skep loads all components except those of OPT_IN" do

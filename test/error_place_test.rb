@@ -10,7 +10,7 @@ class ErrorPlaceTest < Skep::TestCase
   LIB = File.expand_path("../lib", __dir__)
   GEM = "#{Gem.path.first}/gems/pg-1.5/lib/pg.rb:3:in `exec'"
   GIT = "#{Gem.path.first}/bundler/gems/pg-1a2b3c/lib/pg.rb:4:in `exec'"
-  OWN = "#{LIB}/skep/kafka/batch.rb:48:in `each'"
+  OWN = "#{LIB}/skep/swarm/node.rb:48:in `each'"
   RUBY = "#{RbConfig::CONFIG["rubylibdir"]}/json/common.rb:9:in `parse'"
   INTERNAL = "<internal:kernel>:187:in `loop'"
   APP = "#{Dir.pwd}/app/order.rb:12:in `bill'"
@@ -67,7 +67,7 @@ class ErrorPlaceTest < Skep::TestCase
 
   test "a backtrace ends where skep called the handler, and has at most 20 lines" do
     assert_equal [GEM, OWN, APP], Skep::ErrorPlace.backtrace(error([GEM, OWN, APP, OWN, RUBY]))
-    worker = "#{LIB}/skep/kafka/processing/worker.rb:201:in `handle'"
+    worker = "#{LIB}/skep/swarm/processes/node_main.rb:201:in `run'"
     assert_equal [GEM, APP], Skep::ErrorPlace.backtrace(error([GEM, APP, OWN, worker, OWN, APP]))
     assert_equal [OWN], Skep::ErrorPlace.backtrace(error([OWN]))
     assert_equal [APP] * 20, Skep::ErrorPlace.backtrace(error([APP] * 500))

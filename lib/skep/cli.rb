@@ -5,6 +5,7 @@ require "skep/log"
 require "skep/control"
 require "skep/systemd"
 require "skep/metrics"
+require "skep/plugin"
 require "skep/spelling"
 require "skep/cli/errors"
 require "skep/cli/ui"
@@ -15,14 +16,14 @@ require "skep/cli/command"
 # requested command is loaded, so that a supervisor stays small.
 module Skep
   module CLI
-    # The commands of `skep help`, by group.
-    GROUPS = { "Run" => %w[run check], "Inspect" => %w[status top web kafka],
+    # skep's own commands, by group.
+    GROUPS = { "Run" => %w[run check], "Inspect" => %w[status top],
                "Control" => %w[restart reload scale quiet resume stop],
                "Diagnose" => %w[doctor chaos] }.freeze
-    COMMANDS = GROUPS.values.flatten.to_h { |name| [name, name.capitalize.to_sym] }.freeze
+    OWN = GROUPS.values.flatten.freeze
     CONTROL = GROUPS.fetch("Control")
     VERSION_SUMMARY = "Show the versions of skep and Ruby, and whether skep uses its C part"
-    private_constant :CONTROL
+    private_constant :GROUPS, :OWN, :CONTROL
 
     class << self
       # Runs a command and returns its exit code.
@@ -39,16 +40,31 @@ module Skep
 
       # Returns the class of a command.
       def command(name)
-        constant = COMMANDS[name] or raise UsageError, "unknown command: #{name}: #{advice(name)}"
+        return plugin_command(name) unless OWN.include?(name)
+
         file = CONTROL.include?(name) ? "control" : name
         require "skep/cli/commands/#{file}"
-        Commands.const_get(constant, false)
+        Commands.const_get(name.capitalize, false)
+      end
+
+      # Returns the names of all commands. It searches for all plugins, as `groups` does.
+      def commands = groups.values.flatten
+
+      # Returns the commands of `skep help`, by group.
+      def groups
+        added = Plugin.all.select { |_, plugin| plugin.command }.keys
+        GROUPS.merge("Inspect" => [*GROUPS["Inspect"], *added])
       end
 
       private
 
+      def plugin_command(name)
+        Plugin.find(name)&.command or
+          raise UsageError, "unknown command: #{name}: #{advice(name)}"
+      end
+
       def advice(name)
-        near = Spelling.nearest(name, COMMANDS.keys)
+        near = Spelling.nearest(name, commands)
         near ? "did you mean #{near}?" : "`skep help` lists the commands"
       end
 
@@ -57,7 +73,7 @@ module Skep
         return command(name).new([*subcommand, "--help"], out:, err: out).run if name
 
         out.puts("usage: skep COMMAND [options]")
-        GROUPS.each do |group, names|
+        groups.each do |group, names|
           out.puts("", "#{group}:")
           names.each { |one| out.puts("  #{one.ljust(10)} #{command(one)::SUMMARY}") }
         end

@@ -13,10 +13,6 @@ module Skep
   # Paths are relative to the directory in which skep was started, or that of the swarm's file.
   module ErrorPlace
     LINE = /\A(.+?):(\d+)(?=:|\z)/
-    OWN = File.expand_path("..", __dir__) # skep's lib
-    # They call the handler: what is below was not called by the application.
-    CALLERS = %w[kafka/processing/worker swarm/processes/node_main swarm/processes/inline_runner]
-              .map { |name| "#{OWN}/skep/#{name}.rb:" }.freeze
     LINES = 20
     FRAMES, DEPTH = 200, 5 # that are looked at, of each of so many causes
     RUBY = RbConfig::CONFIG.values_at("rubylibdir", "rubyarchdir", "sitelibdir", "vendorlibdir",
@@ -27,9 +23,19 @@ module Skep
       nil
     end
     CAUSE = Exception.instance_method(:cause) # the user's class may have a method of that name
-    private_constant :LINE, :OWN, :CALLERS, :LINES, :FRAMES, :DEPTH, :RUBY, :START, :CAUSE
+    private_constant :LINE, :LINES, :FRAMES, :DEPTH, :RUBY, :START, :CAUSE
+
+    @own = [] # the folders of skep's gems
+    @callers = []
 
     class << self
+      # Adds a gem's lib, whose lines are skep's own. callers: files of it that call the handler.
+      # What is below them was not called by the application.
+      def add(lib, callers: [])
+        @own |= ["#{lib}/"]
+        @callers |= callers.map { |name| "#{lib}/skep/#{name}.rb:" }
+      end
+
       # The swarm's file.
       def file=(path)
         @folder = File.dirname(File.expand_path(path))
@@ -46,7 +52,7 @@ module Skep
 
       def backtrace(error)
         lines = lines_of(error)
-        lines = lines.take_while { |line| !line.start_with?(*CALLERS) }
+        lines = lines.take_while { |line| !line.start_with?(*@callers) }
         last = lines.rindex { |line| foreign?(line) }
         lines.first(last ? [last + 1, LINES].min : LINES)
       end
@@ -74,7 +80,7 @@ module Skep
       end
 
       def foreign?(line)
-        !line.start_with?("<internal:", "#{OWN}/", *RUBY.map { |path| "#{path}/" })
+        !line.start_with?("<internal:", *@own, *RUBY.map { |path| "#{path}/" })
       end
 
       def gem?(path) = path.start_with?(*gems)
@@ -92,5 +98,8 @@ module Skep
         root ? path.delete_prefix("#{root}/") : path
       end
     end
+
+    add(File.expand_path("..", __dir__),
+        callers: %w[swarm/processes/node_main swarm/processes/inline_runner])
   end
 end

@@ -19,6 +19,7 @@
 #   consumer/    the group's member: start, event loop, rebalances, leaving
 #   admin/       requests of a program that is no member: a group's lag, dead letters
 #   testing/     fakes, a mock cluster, and messages for topics
+#   command/     the command `skep kafka`, which loads it
 require "digest"
 require "io/nonblock"
 require "io/wait"
@@ -27,6 +28,7 @@ require "socket"
 require "zlib"
 
 require "skep/error_place"
+require "skep/plugin/kafka"
 require "skep/spelling"
 require "skep/threads"
 require "skep/swarm/stats"
@@ -34,6 +36,8 @@ require "skep/swarm/stats"
 module Skep
   module Kafka
   end
+
+  ErrorPlace.add(File.expand_path("..", __dir__), callers: %w[kafka/processing/worker])
 end
 
 require "skep/kafka/errors"
@@ -61,7 +65,6 @@ require "skep/kafka/config/topic_options"
 
 require "skep/kafka/batch"
 
-require "skep/kafka/group_status"
 require "skep/kafka/database_offsets"
 require "skep/kafka/delivery_handle"
 

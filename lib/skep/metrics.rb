@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "skep/plugin"
 require "skep/redaction"
 require "skep/swarm"
 

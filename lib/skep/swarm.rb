@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "skep/plugin"
 require "skep/threads"
 
 # Describes a swarm: one supervisor, and the processes that do the work.
@@ -59,8 +60,8 @@ module Skep
 
     # Runs in the node for each failed attempt of a handler, on the handler's thread, and for an
     # exception of on_boot, of plain work or of on_exit. The block gets the exception and a Hash:
-    # swarm, node, mold and pid; for Kafka also topic, partition, offset, last_offset and attempt. A
-    # block that raises is reported as `hook_failed`, and changes nothing else.
+    # swarm, node, mold and pid; from a source also what failed. A block that raises is reported as
+    # `hook_failed`, and changes nothing else.
     def on_error(&block) = hook(:on_error, block)
 
     # Runs in the helper process for each event of that name, with its facts
@@ -158,7 +159,7 @@ module Skep
         hint = case given
                when nil then "leave it out for a plain block"
                when Class then "make one of it, #{given}.new(…)"
-               else "for Kafka: Skep::Kafka::Source.new(topics: …)"
+               else Plugin.advice(:source) || "it must respond to #{SOURCE.join(", ")}"
         end
         Definition::InvalidDescription.refuse(
           "swarm.work takes a source of work, or only a block, but it was given #{got}: #{hint}"
@@ -217,12 +218,12 @@ module Skep
       def warnings = @source.respond_to?(:warnings) ? @source.warnings : []
     end
 
-    # Raised by node.producer outside the handler of a Kafka source.
+    # Raised by node.producer outside the handler of a source that lends one.
     class NoProducer < Skep::Error
       def initialize
-        super("node.producer is lent by a Kafka source to its handler, on the node that the " \
-              "handler is given. Elsewhere make one of your own, after the fork: " \
-              "Skep::Kafka::Producer.new({ \"bootstrap.servers\": \"…\" }, node:)")
+        super(["node.producer is lent by a source to its handler, on the node that the handler " \
+               "is given. Elsewhere make one of your own, after the fork",
+               *Plugin.advice(:producer)].join(": "))
       end
     end
   end

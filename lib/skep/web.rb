@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "skep/control"
-require "skep/kafka/group_status"
+require "skep/plugin"
 require "skep/web/errors"
 require "skep/web/dependencies"
 

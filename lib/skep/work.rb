@@ -10,7 +10,7 @@ require "skep/swarm"
 #   run(node, handler)    # on a node's main thread: calls node.ready!, then the handler for each
 #                          # piece of work; returns when node.stopping? is true
 #
-# `swarm.work(source) { |…| … }` takes it. `require "skep/kafka"` adds Skep::Kafka::Source.
+# `swarm.work(source) { |…| … }` takes it. Other gems add sources.
 #
 # Work that has an end needs no swarm:
 #

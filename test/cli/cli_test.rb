@@ -12,27 +12,19 @@ class CliTest < Skep::TestCase
     code, out, = skep("help")
 
     assert_equal 0, code
-    Skep::CLI::GROUPS.each do |group, names|
+    Skep::CLI.groups.each do |group, names|
       section = out[/^#{group}:\n((?:  .*\n)+)/, 1].to_s
       assert_equal names, section.scan(/^  (\w+)/).flatten
     end
   end
 
   test "help of a command shows its usage, options and examples" do
-    Skep::CLI::COMMANDS.each_key do |name|
+    Skep::CLI.commands.each do |name|
       code, out, = skep(name, "--help")
 
       assert_equal [0, out], [code, skep("help", name)[1]]
       assert_match(/\Ausage: skep #{name}.*^    +-h, --help .*^examples:\n  .*skep #{name}/m, out)
     end
-  end
-
-  test "help of a subcommand shows that one's options only" do
-    shown = skep("help", "kafka", "dead")[1]
-
-    assert_equal skep("kafka", "dead", "--help")[1], shown
-    assert_match(/\Ausage: skep kafka dead/, shown)
-    refute_match(/skep kafka lag/, shown)
   end
 
   test "every example and every option of a usage line is accepted by its command" do
@@ -68,11 +60,7 @@ class CliTest < Skep::TestCase
       %w[quiet --no-wait] => /invalid option: --no-wait/,
       %w[stop ../a] => %r{invalid name "../a"},
       %w[chaos --kill-rate x] => /invalid argument: --kill-rate x/,
-      %w[kafka] => /missing argument: lag or dead or broker/,
-      %w[kafka lag] => /missing argument: GROUP/,
-      %w[kafka broker orders --json -- true] => /invalid option: --json/,
-      %w[kafka fly] => /unknown command: kafka fly/,
-      %w[web --bind nowhere] => /is not an address/ }
+      %w[../cli] => %r{unknown command: ../cli} }
       .each { |argv, sentence| assert_refused(64, argv, sentence) }
   end
 
@@ -171,62 +159,10 @@ class CliTest < Skep::TestCase
     assert_match(/swarm a, 3 nodes, good to run/, out)
   end
 
-  test "check shows the consumer groups and their members" do
-    kafka = '"bootstrap.servers": "k:1"'
-    code, out, err = check(<<~RUBY)
-      require "skep/kafka"
-      Skep.swarm "billing", nodes: 3 do |swarm|
-        common = { group: "orders", topics: %w[a b], dead_letter_topic: "dead" }
-        swarm.work(Skep::Kafka::Source.new(kafka: { #{kafka} }, **common)) { |batch| batch }
-        swarm.work(nodes: 1) { |node| node.ready! }
-        swarm.work(Skep::Kafka::Source.new(kafka: { #{kafka}, "group.instance.id": nil }, **common),
-                   nodes: 1) { |batch| batch }
-        swarm.work(Skep::Kafka::Source.new(kafka: { #{kafka}, "group.instance.id": "host" },
-                                           leave_on_stop: true, **common),
-                   nodes: 1) { |batch| batch }
-      end
-    RUBY
-
-    host = "billing-#{Socket.gethostname}"
-    assert_equal 0, code
-    assert_empty err.lines.grep_v(/warning: librdkafka/) # an old one is told
-    assert_equal <<~TEXT, out.lines.drop(1).join
-      #{"  "}consumer group orders, topics a, b: static members #{host}-0 to #{host}-2, which keep their places at a stop
-      #{"  "}consumer group orders, topics a, b: dynamic members
-      #{"  "}consumer group orders, topics a, b: static members host-5, which leave at a stop
-    TEXT
-  end
-
-  test "check names the topics without dead letters, whose messages are retried for ever" do
-    code, out, err = check(<<~'RUBY')
-      require "skep/kafka"
-      common = { kafka: { "bootstrap.servers": "k:1" }, group: "g" }
-      Skep.swarm "billing", nodes: 1 do |swarm|
-        swarm.work(Skep::Kafka::Source.new(**common, topics: "a")) { |batch| batch }
-        swarm.work(Skep::Kafka::Source.new(**common, topics: "b", dead_letter_topic: "d")) { nil }
-        several = Skep::Kafka::Source.new(**common, dead_letter_topic: "d") do |source|
-          source.topic("c") { nil }
-          source.topic("e", dead_letter_topic: nil, ordered_by: :key) { nil }
-        end
-        swarm.work(several)
-      end
-    RUBY
-
-    assert_equal 0, code
-    assert_empty err.lines.grep_v(/warning: librdkafka/) # an old one is told
-    endless = "a message that keeps failing is retried until it succeeds, and holds up its"
-    assert_equal ["  no dead_letter_topic for a: #{endless} partition\n",
-                  "  no dead_letter_topic for e: #{endless} key\n"], out.lines.grep(/dead_letter/)
-  end
-
   test "check suggests the option that a misspelt one was meant to be" do
-    source = 'Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "k:1" }, group: "g", ' \
-             'topics: "a", max_attempt: 3)'
-    code, _, err = check("require 'skep/kafka'\nSkep.swarm('a', node: 1) { |swarm| " \
-                         "swarm.work(#{source}) { nil } }")
+    code, _, err = check("Skep.swarm('a', node: 1) { |swarm| swarm.work { nil } }")
     assert_equal 78, code
     assert_match(/unknown option: node \(did you mean nodes\?\)/, err)
-    assert_match(/has no option max_attempt \(did you mean max_attempts\?\)/, err)
   end
 
   test "check counts one node as a node" do

@@ -49,7 +49,7 @@ class EventLogTest < Skep::TestCase
   end
 
   test "hides secrets" do
-    log({}).event("kafka_error", :error,
+    log({}).event("node_failed", :error,
                   { "sasl.password" => "hunter2", message: "redis://u:hunter2@h is gone" })
 
     refute_match(/hunter2/, line)

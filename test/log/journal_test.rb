@@ -42,7 +42,7 @@ class JournalTest < Skep::TestCase
   end
 
   test "hides secrets" do
-    log({}).event("kafka_error", :error, { message: "redis://u:hunter2@h is gone" })
+    log({}).event("node_failed", :error, { message: "redis://u:hunter2@h is gone" })
 
     refute_match(/hunter2/, entry.values.join)
   end

@@ -35,9 +35,9 @@ module Skep
          "#{status["uptime"].round} s", status["pid"]]
       end
 
-      # "12+": the lag of some partitions isn't known.
+      # "12+": the lag of a part of its work isn't known.
       def lag(status)
-        lag, unknown = ::Skep::Kafka::GroupStatus.lag(::Skep::Kafka::GroupStatus.all(status))
+        lag, unknown = Plugin.lag(status)
         unknown && lag ? "#{lag}+" : lag
       end
     end

@@ -2,7 +2,6 @@
 
 require "json"
 require "io/console"
-require "skep/kafka/group_status"
 
 # `skep top`: an App draws on a Terminal what a Poller fetches from the swarm. The lines are a pure
 # function of a Model and a size: see Renderer.

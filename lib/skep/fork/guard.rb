@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "skep/plugin"
 require "skep/fork/guard/socket_peer"
 require "skep/fork/guard/process_inventory"
 require "skep/fork/guard/ruby_threads"
@@ -22,11 +23,11 @@ module Skep
     # ProcessInventory lists descriptors, threads and objects; each inspector returns the findings
     # of one kind. Finalizers keeps children from closing their parent's clients.
     #
-    # A check changes nothing, loads no library but Ruby's socket and never raises; the caller acts
-    # on the findings. What an inspector could not look at is a finding of the kind :unseen. Threads
-    # that restart in a child set `thread_variable_set(:fork_safe, true)` and are skipped. Without
-    # /proc only Ruby's objects are known. docs/articles/fork_safety.md lists the findings and the
-    # limits.
+    # A check changes nothing and never raises; the caller acts on the findings. It loads Ruby's
+    # socket, and if there are native threads the plugins, one of which may know them. What an
+    # inspector could not look at is a finding of the kind :unseen. Threads that restart in a child
+    # set `thread_variable_set(:fork_safe, true)` and are skipped. Without /proc only Ruby's objects
+    # are known. docs/articles/fork_safety.md lists the findings and the limits.
     module Guard
       # Grpc and OpenClients come before the inspectors of threads and sockets: they claim those
       # that belong to a client, so that they are not reported again.
@@ -39,6 +40,9 @@ module Skep
         inventory = ProcessInventory.new(except:)
         [*INSPECTORS, *extra].flat_map { |inspector| inspect_by(inspector, inventory) }
       end
+
+      # Adds a class of clients to those that are found, with the facts of KnownClients.
+      def self.add_client(name, **facts) = KnownClients.add(name, **facts)
 
       # Returns the findings of one inspector, or one finding of the kind :unseen if it failed.
       def self.inspect_by(inspector, inventory)

@@ -15,7 +15,7 @@ module Skep
         return false unless defined?(::ActiveSupport::Notifications)
 
         notifier = ::ActiveSupport::Notifications.notifier
-        EventCatalog::NAMES.any? { |name| notifier.listening?("#{name}.skep") }
+        EventCatalog.names.any? { |name| notifier.listening?("#{name}.skep") }
       end
 
       # Writes an event as a line to a Logger.

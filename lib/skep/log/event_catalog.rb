@@ -3,7 +3,7 @@
 # The names of all events that skep logs. docs/reference/events.md describes them; a test compares
 # them with it and with the code. A work names its own events.
 #
-#   EventCatalog::NAMES.include?("node_died")
+#   EventCatalog.names.include?("node_died")
 module Skep
   module Log
     module EventCatalog
@@ -25,20 +25,11 @@ module Skep
         node_channel_closed node_unkillable node_protocol_error supervisor_error orphan_left
         preforked_stuck metrics_listening
         metrics_unavailable metrics_failed events_dropped
-        kafka_rebalance kafka_instance_id_taken kafka_unreachable kafka_disconnected
-        kafka_reconnected kafka_topic_missing kafka_error kafka_commit_failed
-        kafka_unauthorized kafka_topic_recreated
-        kafka_offset_reset messages_lost kafka_unreadable kafka_readable kafka_log
-        kafka_delivery_failed kafka_transaction_waiting kafka_transactional_id_taken
-        kafka_revoked_in_flight kafka_left_group kafka_leave_failed kafka_stop_failed
-        kafka_member_fenced kafka_topics_changed
-        kafka_progress_resumed kafka_progress_unused
-        kafka_backpressure kafka_paused kafka_seek kafka_seek_waiting kafka_stalled
-        kafka_database_offset_behind kafka_database_offset_reset
-        handler_failed handler_exited dead_lettered not_dead_lettered clock_behind
-        message_isolated message_quarantined kafka_process_unfit
-        kafka_dependency_away kafka_dependency_back
       ].freeze
+      private_constant :NAMES
+
+      # Returns them with those of the plugins that are loaded.
+      def self.names = [*NAMES, *Plugin.loaded.values.flat_map(&:events)]
     end
   end
 end

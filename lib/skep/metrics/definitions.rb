@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Every metric: its type, its labels and its help text. docs/reference/metrics.md has the same
-# table; a test compares them.
+# Every metric: its type, its labels and its help text; first skep's own, then those of its plugins.
+# docs/reference/metrics.md has the same table; a test compares them.
 #
-#   Definitions::ALL["skep_nodes"].type      # => "gauge"
+#   Definitions.all["skep_nodes"].type      # => "gauge"
 #
 # Names follow https://prometheus.io/docs/practices/naming/: base units, counters end in _total.
 module Skep
@@ -60,59 +60,7 @@ module Skep
         histogram skep_recovery_seconds
           Time from a node's end until its slot has a ready node again.
         histogram skep_handler_seconds{work,group,topic}
-          Time of the handler for a batch; `topic` only of Kafka sources.
-        counter skep_kafka_messages_total{work,group,topic}
-          Finished messages.
-        counter skep_kafka_batches_total{work,group,topic}
-          Calls of the handler.
-        counter skep_kafka_retries_total{work,group,topic}
-          Calls of the handler that failed and were repeated.
-        counter skep_kafka_failures_total{work,group,topic}
-          Calls of the handler, with its filter and deserializer, that raised an error.
-        counter skep_kafka_verdicts_total{work,group,topic,cause}
-          Failures, by what skep takes for their cause.
-        gauge skep_kafka_dependency_away{group,topic}
-          1 while a dependency of the topic's handler, or a part of it, is unavailable.
-        counter skep_kafka_dead_letters_total{work,group,topic}
-          Messages written to the dead letter topic.
-        counter skep_kafka_skipped_total{work,group,topic}
-          Messages that were set aside without a dead letter.
-        counter skep_kafka_filtered_total{work,group,topic}
-          Messages that the filter rejected.
-        counter skep_kafka_rebalances_total{work,group}
-          Times that partitions were assigned or revoked.
-        counter skep_kafka_stalls_total{work,group,topic}
-          Times that a partition with messages stood still for `stall_timeout`.
-        gauge skep_kafka_partitions{node,group}
-          Partitions of the node.
-        gauge skep_kafka_lag{group,topic,partition}
-          Messages of the partition that are not finished.
-        gauge skep_kafka_lag_unknown{node,group}
-          Partitions of the node whose lag is unknown.
-        gauge skep_kafka_position{group,topic,partition}
-          Next offset of the partition.
-        gauge skep_kafka_end{group,topic,partition}
-          Offset after the partition's last message.
-        gauge skep_kafka_client_joined{node,group}
-          1 while the node's client is a member of its group and has its partitions.
-        counter skep_kafka_client_rebalances_total{node,group}
-          Rebalances that the node's client has taken part in.
-        gauge skep_kafka_client_fetched_messages{node,group}
-          Fetched messages that wait in the node's client.
-        gauge skep_kafka_client_fetched_bytes{node,group}
-          Memory of these messages.
-        gauge skep_kafka_client_queued_events{node,group}
-          Events of the client that skep has not read yet.
-        gauge skep_kafka_client_broker_up{node,group,broker}
-          1 while the node's client is connected to the broker.
-        gauge skep_kafka_client_requests{node,group,broker,state}
-          Requests to the broker: queued in the client, or in_flight.
-        gauge skep_kafka_client_rtt_seconds{node,group,broker}
-          Average time of the broker's answers since the last statistics.
-        counter skep_kafka_client_disconnects_total{node,group,broker}
-          Connections to the broker that ended.
-        counter skep_kafka_client_timeouts_total{node,group,broker}
-          Requests that the broker did not answer in time.
+          Time of the handler for a batch; `topic` only of sources that have topics.
         counter skep_work_total{work,name}
           Totals of other works, by their own names.
         gauge skep_suspects
@@ -130,10 +78,19 @@ module Skep
       TEXT
       private_constant :BOUNDS, :TABLE
 
-      ALL = TABLE.lines(chomp: true).each_slice(2).to_h { |head, help|
-        type, name, labels = head.match(/\A(\w+) (\w+)(?:\{(.*)\})?\z/).captures
-        [name, Metric.new(type, labels.to_s.split(","), help.strip, BOUNDS[name]).freeze]
-      }.freeze
+      module_function
+
+      def all
+        [TABLE, *Plugin.loaded.values.map(&:metrics)].map { |text| read(text) }.reduce(:merge)
+      end
+
+      def read(text)
+        text.lines(chomp: true).each_slice(2).to_h do |head, help|
+          type, name, labels = head.match(/\A(\w+) (\w+)(?:\{(.*)\})?\z/).captures
+          [name, Metric.new(type, labels.to_s.split(","), help.strip, BOUNDS[name]).freeze]
+        end
+      end
+      private_class_method :read
     end
   end
 end

@@ -17,11 +17,12 @@ module Skep
       private_constant :ESCAPED
 
       def initialize
+        @definitions = Definitions.all
         @lines = Hash.new { |all, name| all[name] = [] }
       end
 
       def add(name, value, **labels)
-        metric = Definitions::ALL.fetch(name)
+        metric = @definitions.fetch(name)
         case value
         when Hash then histogram(name, value, metric, labels)
         when Numeric then line(name, name, labels, value)
@@ -30,7 +31,7 @@ module Skep
       end
 
       def to_s
-        Definitions::ALL.filter_map { |name, metric|
+        @definitions.filter_map { |name, metric|
           "#{head(name, metric)}#{@lines[name].join}" if @lines.key?(name)
         }.join
       end

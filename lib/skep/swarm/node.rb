@@ -56,7 +56,7 @@ module Skep
         @report.call("ready", {})
       end
 
-      # Reports that the work was assigned what it processes (for Kafka: partitions), or lost it.
+      # Reports that the work was assigned what it processes, such as partitions, or lost it.
       def assigned!(assigned = true, **facts)
         fields = IPC::Arguments.assigned(assigned, facts)
         beat
@@ -114,8 +114,8 @@ module Skep
         @stopped_at && @stop_timeout && (@stopped_at + @stop_timeout - OS.now)
       end
 
-      # Returns the producer that a Kafka source lends to the handler of this node, with `produce`,
-      # `produce_sync` and `flush` of Skep::Kafka::Producer. Raises NoProducer elsewhere.
+      # Returns the producer that a source lends to the handler of this node. Raises NoProducer
+      # elsewhere.
       def producer = @producer || raise(NoProducer)
 
       # Returns what other nodes had in flight when they crashed.
@@ -272,10 +272,11 @@ module Skep
         @placed = true
       end
 
-      # Another process is to take this one's place. why: "unfit" or "another_process". facts: for
-      # the event.
-      def __replace_process(why, **facts)
-        @report.call("replace", { "why" => why, "facts" => IPC::PlainData.of(facts) })
+      # Another process is to take this one's place. why: "unfit" or "another_process". event and
+      # facts: what is published of an unfit one.
+      def __replace_process(why, event:, **facts)
+        @report.call("replace", { "why" => why, "event" => event,
+                                  "facts" => IPC::PlainData.of(facts) })
       end
 
       def __handler_records = @handler_records.call

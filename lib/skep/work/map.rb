@@ -24,8 +24,8 @@ require "skep/work/map/inline_executor"
 # the next one waits in its socket.
 #
 # Workers end by exit!: they run neither at_exit hooks nor finalizers, so that the caller's open
-# resources (database connections, librdkafka clients) stay intact. $stdout and $stderr are flushed;
-# the block must flush or close other files that it writes to.
+# resources (database connections, clients with threads) stay intact. $stdout and $stderr are
+# flushed; the block must flush or close other files that it writes to.
 module Skep
   module Work
     class Map

@@ -136,36 +136,7 @@ class OpenClientsTest < GuardCase
     assert_match(%r{\Aan open SQLite3::Database of /\S+\n2\n\z}, out)
   end
 
-  test "reports a librdkafka client and its native threads as one" do
-    missing "karafka-rdkafka, in the bundle" unless Gem.loaded_specs["karafka-rdkafka"]
-    assert_equal <<~TEXT, kafka("client = #{PRODUCER}", "client.close")
-      an open Rdkafka::Producer
-    TEXT
-    assert_equal "", kafka("#{PRODUCER}.close\n#{ENDED}")
-  end
-
-  PRODUCER = 'Rdkafka::Config.new("bootstrap.servers": "127.0.0.1:1", "log_level": 0).producer'
-  # The gem's own Ruby thread has ended; its native thread may take a moment longer.
-  ENDED = <<~RUBY
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 10
-    nil while Skep::Fork::Guard.check.any? { |one| one.kind == :native_thread } &&
-              Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
-  RUBY
-  private_constant :PRODUCER, :ENDED
-
   private
-
-  # Returns the findings between the two, without the Ruby threads that the gem starts.
-  def kafka(before, after = "")
-    output_of(<<~RUBY, gems: true)
-      require "rdkafka"
-      Rdkafka::Config.logger = Logger.new(nil)
-      #{before}
-      others = %i[ruby_thread held_lock]
-      puts Skep::Fork::Guard.check.reject { |one| others.include?(one.kind) }.map(&:what)
-      #{after}
-    RUBY
-  end
 
   # Both ends of a TLS session over a pair of sockets.
   def session

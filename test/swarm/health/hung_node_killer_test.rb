@@ -61,7 +61,7 @@ class HungNodeKillerTest < Skep::TestCase
   end
 
   test "lists the hung thread before the others" do
-    names = ["main", "skep.kafka.worker.12", "skep.kafka.worker.2"]
+    names = ["main", "skep.mail.worker.12", "skep.mail.worker.2"]
     threads = names.map { |name| { "name" => name, "backtrace" => [] } }
     hung_node_killer.start(@node, :hung, status(2))
     hung_node_killer.add_backtraces(@node, threads)
@@ -70,12 +70,12 @@ class HungNodeKillerTest < Skep::TestCase
 
   test "reports the state of the hung thread, and of the main thread if it has no backtrace" do
     @node.pid = 41
-    named = { "name" => "skep.kafka.worker.2", "tid" => 42, "backtrace" => [] }
+    named = { "name" => "skep.mail.worker.2", "tid" => 42, "backtrace" => [] }
     tasks = { 41 => "sleeping", 42 => "running" }.map do |tid, state|
       Skep::OS::ProcessState::ThreadState.new(tid:, state:)
     end
     state = Skep::OS::ProcessState.new(tasks, threads: 2, rss: 1, tracer: nil)
-    [[named], [{ **named, "tid" => nil }], [{ **named, "name" => "skep.kafka.worker.12" }],
+    [[named], [{ **named, "tid" => nil }], [{ **named, "name" => "skep.mail.worker.12" }],
      []].each do |threads|
       Skep::OS::ProcessState.stub(:of, state) { hung_node_killer.start(@node, :hung, status(2)) }
       hung_node_killer.add_backtraces(@node, threads)

@@ -164,15 +164,15 @@ class NodePoolTest < Skep::TestCase
 
   test "a node that reports itself unfit is replaced, but not its successor at once" do
     node, = ready_nodes
-    @pool.replace_failing(node, "nonsense", {})
-    2.times { @pool.replace_failing(node, "unfit", { topics: "orders" }) }
+    @pool.replace_failing(node, "nonsense", "work_unfit", {})
+    2.times { @pool.replace_failing(node, "unfit", "work_unfit", { topics: "orders" }) }
     successor = @mold.forked.last
     assert_equal [0, 1, 0], @mold.forked.map(&:id)
     fork_and_ready(successor)
     assert_equal [:stopping, "unfit"], [node.state, node.reason]
     crash(node)
-    @pool.replace_failing(successor, "unfit", {})
-    assert_equal [3, 1], [@mold.forked.size, @events.count(:kafka_process_unfit)]
+    @pool.replace_failing(successor, "unfit", "work_unfit", {})
+    assert_equal [3, 1], [@mold.forked.size, @events.count("work_unfit")]
   end
 
   test "a node that ends its work while its successor boots is followed by nobody" do

@@ -32,7 +32,7 @@ module Skep
           code
         end
 
-        # Sentences for each Kafka source.
+        # Sentences of sources about themselves.
         def memberships(swarm, config)
           ids = config.placement.each_index.group_by { |id| config.placement[id] }
           swarm.tasks.each_with_index.filter_map do |task, index|
@@ -53,7 +53,7 @@ module Skep
         # A block may be for an event of the application's own, but a name that is nearly skep's is
         # a mistake.
         def misspelt(events)
-          known = Log::EventCatalog::NAMES
+          known = Log::EventCatalog.names
           (events - known).filter_map do |name|
             near = Spelling.nearest(name, known)
             "on(:#{name}): skep publishes no such event: did you mean #{near}?" if near

@@ -3,11 +3,9 @@
 require "json"
 require "skep/cli/swarm_command"
 require "skep/cli/swarm_list"
-require "skep/kafka/group_status"
 
-# `skep status [NAME]`: the state of a running swarm as a table or as one line of JSON. With
-# --partitions also each Kafka partition that its nodes read. Without a name it lists all swarms if
-# several run.
+# `skep status [NAME]`: the state of a running swarm as a table or as one line of JSON. Below the
+# table are lines of the plugins of its work. Without a name it lists all swarms if several run.
 module Skep
   module CLI
     module Commands
@@ -18,25 +16,19 @@ module Skep
                     "skep status billing --partitions",
                     "skep status billing --exit-status > /dev/null"].freeze
         COLUMNS = %w[node pid mold state assigned restarts uss shared beat done last\ exit].freeze
-        PARTITION = ["topic", "partition", "node", "position", "lag", "rate", "p50", "p99",
-                     "messages", "retries", "dead letters", "skipped", "rebalances",
-                     "failing"].freeze
         SUSPECTS = 5
-        FAILING = 10 # lines of a group
         LIST_TIMEOUT = 2.0 # seconds
         STATE = COLUMNS.index("state")
         NODES_FROM = { "option" => "the option", "affinity" => "the CPU affinity",
                        "cpu_quota" => "the CPU quota" }.freeze
-        ROWS = "rows: since their node's start"
-        private_constant :COLUMNS, :PARTITION, :SUSPECTS, :FAILING, :LIST_TIMEOUT, :STATE,
-                         :NODES_FROM, :ROWS
+        private_constant :COLUMNS, :SUSPECTS, :LIST_TIMEOUT, :STATE, :NODES_FROM
 
         private
 
         def declare(parser)
           super
           parser.on("--json", "one line of JSON") { options[:json] = true }
-          parser.on("--partitions", "also each Kafka partition") { options[:partitions] = true }
+          parser.on("--partitions", "also each partition") { options[:partitions] = true }
           parser.on("--exit-status", "exit with 1 in a crash loop, or if no node is ready") do
             options[:exit_status] = true
           end
@@ -83,7 +75,9 @@ module Skep
         def table(status)
           out.puts(headline(status))
           out.puts(node_table(status["nodes"]))
-          ::Skep::Kafka::GroupStatus.all(status).each { |group| group(group) }
+          partitions = options[:partitions]
+          lines = Plugin.of(status).flat_map { |plugin| plugin.status_lines(status, partitions:) }
+          lines.each { |line| out.puts(line) }
           suspects(status["suspects"].to_a.sort_by { |one| [-one["alone"], -one["crashes"]] })
         end
 
@@ -107,32 +101,6 @@ module Skep
 
         def ansi = @ansi ||= UI::Ansi.for(out)
 
-        def group(group)
-          lag, unknown = ::Skep::Kafka::GroupStatus.lag([group])
-          name = "group #{UI.clean(group.name)}"
-          p50, p99 = group.handler_times.map { |seconds| UI::Humanize.seconds(seconds) }
-          out.puts("#{name}: lag #{lag || "-"}#{", #{unknown} unknown" if unknown}, " \
-                   "#{group.rate} messages/s, a batch takes #{p50} (p50) to #{p99} (p99)")
-          totals = group.totals.map { |count, total| "#{count.tr("_", " ")} #{total}" }.join(", ")
-          out.puts("#{name} since the swarm started: #{totals}")
-          failing(name, group.failing)
-          return unless options[:partitions]
-
-          rows = group.partitions.map { |one| partition(one) }
-          out.puts(ROWS, UI::TextTable.new(PARTITION, rows))
-        end
-
-        def failing(name, all)
-          all.first(FAILING).each { |one| out.puts("#{name} failing: #{UI.clean(one.to_s)}") }
-          out.puts("and #{all.size - FAILING} more") if all.size > FAILING
-        end
-
-        def partition(one)
-          [one.topic, one.number, one.node, one.position, one.lag, one.rate,
-           *one.handler_times.map { |seconds| UI::Humanize.seconds(seconds) }, *one.counts.values,
-           one.failing && one.failing["cause"].tr("_", " ")]
-        end
-
         # The most suspicious first.
         def suspects(all)
           all.first(SUSPECTS).each { |one| out.puts(suspect(one)) }
@@ -146,7 +114,7 @@ module Skep
 
         def row(node)
           memory = node["memory"] || {}
-          # Work that isn't Kafka's need not say that it is assigned.
+          # Work without a group need not say that it is assigned.
           assigned = node["assigned"] || (false if node["work"].key?("group"))
           [node["id"], node["pid"], node["mold"], node["state"], assigned,
            node["restarts"], mib(memory["uss"]), mib(memory["shared"]),

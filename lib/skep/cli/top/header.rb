@@ -70,7 +70,7 @@ module Skep
         end
 
         def lag
-          lag, unknown = ::Skep::Kafka::GroupStatus.lag(::Skep::Kafka::GroupStatus.all(@status))
+          lag, unknown = Plugin.lag(@status)
           return if lag.nil? && unknown.nil?
 
           lag = "lag #{UI::Humanize.count(lag)}"

@@ -25,7 +25,7 @@ module Skep
           beat: seconds since the node's last sign of progress. cpu%: of one processor.
           uss: memory of the node alone; shared: memory that it shares with others. The bar
           shows both, compared with the largest node.
-          rate/s: messages or items a second. lag: messages in Kafka that wait.
+          rate/s: messages or items a second. lag: messages that wait.
         TEXT
         private_constant :HELP
 

@@ -25,18 +25,8 @@ module Skep
         def ordered(facts)
           return words(facts) unless facts["error"]
 
-          [*place(facts), *words(facts.slice("at", "error")),
-           *words(facts.except("topic", "partition", "offset", "last_offset", "at", "error"))]
-        end
-
-        # Returns for example "orders/3@41-45" or "orders/3@41"; nil for events of no message.
-        def place(facts)
-          topic, partition, offset, last = facts.values_at(*%w[topic partition offset last_offset])
-          unless topic && partition && offset
-            return words(facts.slice("topic", "partition", "offset"))
-          end
-
-          "#{topic}/#{partition}@#{[offset, *last].uniq.join("-")}"
+          place, rest = Plugin.place(facts)
+          [*place, *words(rest.slice("at", "error")), *words(rest.except("at", "error"))]
         end
 
         def words(facts) = facts.map { |name, value| "#{name}=#{word(value)}" }

@@ -5,7 +5,7 @@ module Skep
     module Guard
       # Clients that hold a connection, a file or threads, by the names of their classes, so that
       # their libraries need not be loaded. The outermost come first: an HTTP connection is
-      # reported, not the TLS session and the socket inside.
+      # reported, not the TLS session and the socket inside. Plugins add the clients that they know.
       #
       # open?, fd, peer  questions about an object; without `fd` it doesn't give its socket
       # advice           what to do about an open one
@@ -28,9 +28,6 @@ module Skep
 
         FRESH = "connect in each child, by Skep.on_fork for one, and close it before the fork"
         MIXED = "both processes would speak on it, and get each other's answers: #{FRESH}"
-        GONE = "a child has none of its threads, and hangs or crashes when it uses or frees it: " \
-               "make it in each child, and close it before the fork"
-        OURS = "a child has none of its threads, and may not use it: make it in each child"
         FILE = "SQLite forbids to carry it across a fork, locks get lost and the file corrupt: " \
                "open it in each child, and close it before the fork"
         TLS = "both processes would go on from one cipher state, and be hung up on: #{FRESH}"
@@ -40,12 +37,8 @@ module Skep
         ADDRESS = ->(it) { [it.host, it.port].compact.join(":") }
         # Follows instance variables: @socket of the object, then @io of that.
         PART = ->(object, *names) { names.inject(object) { |at, n| at&.instance_variable_get(n) } }
-        KAFKA = { open?: OPEN, connected: false, threads: /\Ardk:/, finalized: true,
-                  advice: GONE }.freeze
 
-        ALL = {
-          "Rdkafka::Consumer" => KAFKA, "Rdkafka::Producer" => KAFKA, "Rdkafka::Admin" => KAFKA,
-          "Skep::Kafka::Producer" => { **KAFKA, finalized: false, advice: OURS },
+        TABLE = {
           "PG::Connection" => {
             open?: ->(it) { !it.finished? }, fd: ->(it) { it.socket }, peer: ADDRESS
           },
@@ -73,11 +66,23 @@ module Skep
             peer: ->(it) { [it.address, it.port].join(":") }
           },
           "OpenSSL::SSL::SSLSocket" => { open?: OPEN, fd: ->(it) { it }, advice: TLS }
-        }.map do |name, facts|
-          Type.new(name:, connected: true, advice: MIXED, **facts).freeze
-        end.freeze
+        }.freeze
+        constants.each { |name| private_constant name }
 
-        (constants - %i[ALL]).each { |name| private_constant name }
+        @all = []
+
+        class << self
+          def add(name, **facts)
+            @all << Type.new(name:, connected: true, advice: MIXED, **facts).freeze
+          end
+
+          # Native threads may be those of a plugin's clients, whose plugin isn't loaded.
+          def all(inventory)
+            Plugin.all if inventory.native_threads.any?
+            @all
+          end
+        end
+        TABLE.each { |name, facts| add(name, **facts) }
       end
       private_constant :KnownClients
     end

@@ -5,7 +5,7 @@ require "rbconfig"
 module Skep
   module Fork
     module Guard
-      # Finds the native threads of C libraries, such as librdkafka's. A child has none of them.
+      # Finds the native threads of C libraries. A child has none of them.
       class NativeThreads
         WHAT = "native threads"
         ADVICE = "a child won't have it, and its library will wait for it in vain: " \

@@ -16,7 +16,7 @@ module Skep
         end
 
         def findings
-          KnownClients::ALL.flat_map do |type|
+          KnownClients.all(@inventory).flat_map do |type|
             open = possible?(type) ? @inventory.objects(type.name) : []
             open = open.select { |object| type.ask(:open?, object) && new?(type, object) }
             open.filter_map { |object| find(type, object) }

@@ -170,7 +170,7 @@ module Skep
 
           history.clear(OS.now) if cause == :process
           @node.__replace_process(cause == :process ? "unfit" : "another_process",
-                                  topics: @options.topics.join(","),
+                                  event: "kafka_process_unfit", topics: @options.topics.join(","),
                                   error: @report.clean(Metrics::EventReporter.describe(error)))
         end
 

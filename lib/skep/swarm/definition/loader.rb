@@ -121,7 +121,7 @@ module Skep
           text unless text.empty?
         end
 
-        # A part of skep, such as Skep::Kafka, that the file hasn't required.
+        # A part of skep, such as Skep::Web, that the file hasn't required.
         def missing_require(error)
           return unless error.is_a?(NameError) &&
                         error.message.include?("uninitialized constant Skep::")

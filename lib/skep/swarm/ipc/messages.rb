@@ -175,7 +175,7 @@ module Skep
           "healthy" => row("its work has called `node.healthy!`"),
           "replace" => row("another process is to take its place: it is unfit, or " \
                            "another_process is to show whether it is",
-                           "why" => Field::TEXT, "facts" => Field::HASH),
+                           "why" => Field::TEXT, "event" => Field::NAME, "facts" => Field::HASH),
           "failed" => row("its boot or its work raised", "sentence" => Field::TEXT,
                           "at" => Field::TEXT.or_nil,
                           "backtrace" => Field::LINE_LIST.or_nil, "refused" => Field::FLAG.or_nil,

@@ -56,7 +56,8 @@ module Skep
         def handle_report(node, frame)
           case frame.type
           when "event" then event(node, frame)
-          when "replace" then @pool.replace_failing(node, frame["why"], facts(frame))
+          when "replace"
+            @pool.replace_failing(node, frame["why"], frame["event"], facts(frame))
           when "failed" then failed(node, frame)
           when "assigned" then assigned(node, frame)
           when "work" then node.report(frame["facts"], frame.bytes)

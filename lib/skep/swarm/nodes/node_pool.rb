@@ -113,16 +113,16 @@ module Skep
           reconcile(node.slot)
         end
 
-        # A node fails with all that it tries. why: "unfit", if other nodes succeed with the same;
-        # "another_process", if that isn't known. A slot whose last process was unfit a moment ago
-        # waits: its next process may suffer from the same.
-        def replace_failing(node, why, facts)
+        # A node fails with all that it tries. why: "unfit", if other nodes succeed with the same,
+        # which is published as that event; "another_process", if that isn't known. A slot whose
+        # last process was unfit a moment ago waits: its next process may suffer from the same.
+        def replace_failing(node, why, event, facts)
           slot, now = node.slot, OS.now
           return unless %w[unfit another_process].include?(why) && node.ready?
           return if slot.last_unfit && now - slot.last_unfit[:at] < UNFIT_SECONDS
 
           slot.last_unfit = { at: now, pid: node.pid, why:, **facts }
-          @events.publish(:kafka_process_unfit, node, level: :error, **facts) if why == "unfit"
+          @events.publish(event, node, level: :error, **facts) if why == "unfit"
           replace(node, why) unless node.replace_for
         end
 

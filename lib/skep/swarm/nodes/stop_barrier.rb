@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# In a stop of the swarm, reports to nodes whose work is done that all nodes of the same Kafka
+# In a stop of the swarm, reports to nodes whose work is done that all nodes of the same consumer
 # group, or of the same kind of work, are done: they leave the group then, together.
 #
 #   barrier = StopBarrier.new(nodes, config.tasks)   # which are to stop

@@ -25,15 +25,16 @@ module Skep
           @sample = sample
           @nodes = status["nodes"].to_h { |node| [node["id"].to_s, node] }
           @rates = @nodes.transform_values { |node| rate(node) }
-          @groups = Kafka::GroupStatus.all(status)
-          @partitions = @groups.flat_map { |group| partitions(group) }.to_h
+          pages = Skep::Plugin.of(status).map { |plugin| plugin.page(status) }
+          @lag, @lag_unknown = Skep::Plugin.lag(status)
+          @partitions, @totals = %w[partitions totals].map { |part| merged(pages, part) }
         end
 
         def to_h
           @to_h ||= JsonMergePatch.without_nil(
             **@status.slice(*SWARM), "sums" => sums, "partitions" => @partitions,
             "nodes" => @nodes.to_h { |id, node| [id, node(id, node)] },
-            "suspects" => @status["suspects"].to_a.first(FACTS), "totals" => totals
+            "suspects" => @status["suspects"].to_a.first(FACTS), "totals" => @totals
           )
         end
 
@@ -48,31 +49,14 @@ module Skep
 
         # shared: memory that all have in common exists once; each node's PSS contains its part.
         def sums
-          lag, unknown = Kafka::GroupStatus.lag(@groups)
           @sums ||= { "own" => total("uss"), "shared" => [total("pss") - total("uss"), 0].max,
-                      "rate" => @rates.values.compact.sum.round(1), "lag" => lag,
-                      "lag_unknown" => unknown && "unknown #{unknown}",
+                      "rate" => @rates.values.compact.sum.round(1), "lag" => @lag,
+                      "lag_unknown" => @lag_unknown && "unknown #{@lag_unknown}",
                       "ready" => workers.count { |node| node["state"] == "ready" },
                       "nodes" => workers.size, "spares" => @nodes.size - workers.size }
         end
 
-        def partitions(group)
-          group.partitions.map do |one|
-            p50, p99 = one.handler_times
-            ["#{group.name}/#{one.topic}/#{one.number}",
-             { "group" => group.name, "topic" => one.topic, "partition" => one.number,
-               "node" => one.node&.to_s, "position" => one.position, "lag" => one.lag,
-               "rate" => one.rate, "p50" => p50, "p99" => p99, "failing" => failing(one),
-               **one.counts }]
-          end
-        end
-
-        def failing(partition)
-          facts = partition.failing or return
-          { "words" => Kafka::GroupStatus::CAUSES.fetch(facts["cause"]),
-            "seconds" => partition.failing_for, "attempt" => facts["attempt"] }
-        end
-
+        def merged(pages, part) = pages.filter_map { |page| page[part] }.reduce({}, :merge)
         def workers = @nodes.values.select { |node| node["id"].is_a?(Integer) }
         def total(kind) = @nodes.values.sum { |node| number(node.dig("memory", kind)) || 0 }
 
@@ -100,12 +84,6 @@ module Skep
         # What the node's work reports, as text.
         def facts(work)
           work.except(*SHOWN).first(FACTS).to_h { |key, value| [short(key), short(value)] }
-        end
-
-        # Since the start of the swarm, over all of its nodes.
-        def totals
-          works = @status["works"].to_a.select { |work| work["kind"] == "kafka" }
-          works.to_h { |work| [work["group"].to_s, work["totals"]] }
         end
 
         def short(value)

@@ -8,7 +8,7 @@
 #   own = records.own(kind)                          # kind: a number, the same in all processes
 #   own.succeeded(20, began)                         # so many messages; when that try began
 #   own.failed(now)                                  # a message has failed
-#   own.trouble = 24                                 # of Kafka::Failure::Evidence
+#   own.trouble = 24                                 # a number that means something to the work
 #   own.fails_first(id, failing: 2, since: now, known: true)   # id: a number that names it
 #   records.others(kind)   # => [HandlerFacts, …] of other processes, also of some that have ended
 #
@@ -21,7 +21,7 @@ module Skep
         # cell: of the record. successes, failed: how many messages were done, and how many have
         # failed, each counted once. succeeded_at: when the last try that succeeded began. failing:
         # how many messages have failed since then; failing_since: when the first of them did; 0.0:
-        # none. trouble: see Kafka::Failure::Evidence. ids: of the messages that failed last. Times
+        # none. trouble: what the work makes of it. ids: of the messages that failed last. Times
         # are monotonic seconds; 0.0: never.
         HandlerFacts = Struct.new(:cell, :successes, :failed, :succeeded_at, :failed_at, :failing,
                                   :failing_since, :trouble, :ids)

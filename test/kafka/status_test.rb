@@ -8,7 +8,7 @@ require "skep/cli"
 require "skep/cli/commands/status"
 
 # The consumer groups in `skep status`.
-class StatusCommandTest < Skep::TestCase
+class KafkaStatusTest < Skep::TestCase
   test "prints two lines for each group, and a row for each partition" do
     status = { "name" => "billing", "pid" => 7, "state" => "running", "uptime" => 1.0,
                "skep" => "1", "nodes" => [node(lag: 42, rows: [row(3), row(12)])],
@@ -38,6 +38,17 @@ class StatusCommandTest < Skep::TestCase
                "skep" => "1", "nodes" => [node(lag: 42, rows:)], "works" => [] }
     lines = skep("status", status:)
     assert_equal [10, "and 1 more\n"], [lines.grep(/failing: orders/).size, lines.last]
+  end
+
+  test "shows a node with invalid facts, and no consumer group for it" do
+    [{ partitions: [1] }, { partitions: [{}], group: 1 },
+     { group: "g", lag: nil, rate: "x", partitions: [] }].each do |work|
+      nodes = [{ **node(lag: 0, rows: []), "work" => { kind: "kafka", **work } }]
+      lines = skep("status", "--partitions", status: { "name" => "a", "pid" => 7, "skep" => "1",
+                                                       "state" => "running", "uptime" => 1.0,
+                                                       "nodes" => nodes })
+      assert_equal 3, lines.size, lines
+    end
   end
 
   test "the list of swarms marks a lag that leaves partitions out" do

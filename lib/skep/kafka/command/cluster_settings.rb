@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Skep
-  module CLI
-    module Kafka
+  module Kafka
+    class Command
       # librdkafka's settings from the options of a command line: a swarm file, files of settings,
       # single settings, brokers.
       #
@@ -61,7 +61,7 @@ module Skep
           require "skep"
           tasks = Swarm::Definition::Loader.new(path).swarm.tasks
           found = tasks.filter_map(&:source).select do |source|
-            source.is_a?(::Skep::Kafka::Source)
+            source.is_a?(Source)
           end
           raise UsageError, "#{path}: none of its work reads from Kafka" if found.empty?
 

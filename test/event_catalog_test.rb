@@ -2,11 +2,12 @@
 
 require "test_helper"
 require "skep/log"
+require "skep/plugin/kafka"
 
 # docs/reference/events.md is API: it lists every event that skep publishes, and no other.
 class EventCatalogTest < Skep::TestCase
-  ROOT = File.expand_path("../..", __dir__)
-  NAMES = Skep::Log::EventCatalog::NAMES
+  ROOT = File.expand_path("..", __dir__)
+  NAMES = Skep::Log::EventCatalog.names
   # The name in a call such as `events.publish(:node_ready, node, …)`, up to the first comma.
   PUBLISHED = /\b(?:publish|event)\(\s*([^,()]*:"?[a-z][^,()]*)/
   CHANGES = %w[restart reload refork].product(%w[started finished failed refused])

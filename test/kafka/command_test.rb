@@ -3,12 +3,12 @@
 require "test_helper"
 require "stringio"
 require "skep/cli"
-require "skep/cli/commands/kafka"
+require "skep/kafka/command"
 
 # Without a broker. test/scenario/kafka/reported_lag_matches_an_independent_client.rb asks a real
 # broker.
 class KafkaCommandTest < Skep::TestCase
-  Settings = Skep::CLI::Kafka::ClusterSettings
+  Settings = Skep::Kafka::Command::ClusterSettings
 
   test "--brokers overrides --set, --set overrides --config, and --config the swarm file" do
     swarm = file("swarm.rb", <<~RUBY)
@@ -72,6 +72,7 @@ class KafkaCommandTest < Skep::TestCase
       %w[dead d replay --unknown --brokers b:1] => /--unknown: only for purge, not for replay/,
       %w[dead d] => /which cluster\?/, %w[topics] => /unknown command: kafka topics/,
       %w[lag] => /missing argument: GROUP/, %w[lag g] => /which cluster\?/,
+      %w[broker o --json -- true] => /invalid option: --json/,
       %w[lag g --brokers b:1 --timeout 0] => /--timeout must be more than 0 .got 0./,
       ["lag", "g", "--config", bad] => /bad.properties: line 2 is no setting/,
       ["lag", "g", "--config", "/nowhere"] => %r{/nowhere: no such file},
@@ -100,6 +101,14 @@ class KafkaCommandTest < Skep::TestCase
       assert_equal [75, 1], [code, err.lines.size]
       assert_match(/No broker of 127\.0\.0\.1:1 answered/, err)
     end
+  end
+
+  test "help of a subcommand shows that one's options only" do
+    shown = skep("help", "kafka", "dead")[1]
+
+    assert_equal skep("kafka", "dead", "--help")[1], shown
+    assert_match(/\Ausage: skep kafka dead/, shown)
+    refute_match(/skep kafka lag/, shown)
   end
 
   private

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Skep
-  module CLI
-    module Kafka
+  module Kafka
+    class Command
       # An embedded broker (librdkafka's mock cluster) that lives as long as a command runs. It
       # keeps nothing. Each line of the input becomes a message of the first topic; the lines go to
       # its partitions in turn.
@@ -30,9 +30,9 @@ module Skep
 
         # Runs the command to its end and returns its exit code.
         def run
-          @broker = ::Skep::Kafka::EmbeddedBroker.start(topics: @topics)
+          @broker = EmbeddedBroker.start(topics: @topics)
           @err.puts("skep: embedded broker at #{@broker.bootstrap_servers}")
-          @seeder = ::Skep::Kafka::Testing::TopicSeeder.new(@broker.bootstrap_servers,
+          @seeder = Testing::TopicSeeder.new(@broker.bootstrap_servers,
                                                             @topics.keys.first)
           @signals = Swarm::Runtime::SelfPipe.new(SIGNALS)
           @pidfd = Skep.pidfd(start_command)

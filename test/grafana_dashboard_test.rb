@@ -5,7 +5,7 @@ require "json"
 
 # examples/grafana/skep.json can be imported, and queries only metrics that exist.
 class GrafanaDashboardTest < Skep::TestCase
-  ROOT = File.expand_path("../..", __dir__)
+  ROOT = File.expand_path("..", __dir__)
   PATH = "#{ROOT}/examples/grafana/skep.json"
   DOCUMENTED = /^\| `(skep_\w+)` \| (\w+) \| ([^|]*) \|/
   SUFFIX = /_(?:bucket|sum|count)\z/
