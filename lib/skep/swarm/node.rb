@@ -29,7 +29,8 @@ module Skep
         @warm_after, @stop_timeout, @suspects = warm_after, stop_timeout, suspects
         @report, @on_error = report, on_error
         take_pages(pages)
-        @boot_deadline = boot_timeout && (OS.now + boot_timeout)
+        @boot_timeout = boot_timeout
+        limit_boot
         @complain_every = beat_every * Health::LivenessPolicy::BEATS * Health::UnhealthyReports::SPACING
         @threads = layout.threads
         @handler_records = -> { IPC::Scoreboard::HandlerRecords.new(page, layout, @page_index) }
@@ -265,9 +266,11 @@ module Skep
       def __mold_order = @mold_order
       def __lend(producer) = @producer = producer
 
-      # A spare takes this slot. No other process holds it: spares only replace dead nodes.
+      # A spare takes this slot. No other process holds it: spares only replace dead nodes. It may
+      # have waited for hours, and has as long to boot as another process.
       def __assign(id, pages = [])
         @id = id
+        limit_boot
         take_pages(pages)
         @placed = true
       end
@@ -320,6 +323,8 @@ module Skep
       def __wait_for(ios, timeout, heartbeat) = @waiter.wait_for(ios, timeout, heartbeat)
 
       private
+
+      def limit_boot = @boot_deadline = @boot_timeout && (OS.now + @boot_timeout)
 
       def take_pages(ios)
         @progress_pages ||= IPC::ProgressPages.open(ios)

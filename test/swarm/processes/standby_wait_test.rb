@@ -39,6 +39,19 @@ class StandbyWaitTest < Skep::TestCase
     assert @node.wait_for_predecessor
   end
 
+  test "a spare that has waited for longer than boot_timeout has that time to boot again" do
+    layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 1)
+    spare = Skep::OS.stub(:now, Skep::OS.now - 7_200) do
+      Swarm::Node.new(id: nil, page_index: 0, swarm: "a", mold: 0, page: @page, layout:,
+                      placed: false, report: ->(*) {}, boot_timeout: 3_600)
+    end
+    assert_operator spare.__boot_time_left, :<, 0
+    spare.__assign(3)
+    assert_operator spare.__boot_time_left, :>, 0
+  ensure
+    spare&.leave
+  end
+
   test "has the pages that came with its slot" do
     shared = Skep::OS::SharedPage.create(2)
     shared.set(1, 3, 41)
