@@ -56,6 +56,38 @@ module Skep
         end
       end
 
+      # Another thread's exception, as that of Timeout.timeout, comes in while it writes.
+      class Interrupted < Fakes::Outputs
+        attr_reader :begun
+
+        def begin_batch = @begun = true
+
+        def end_batch(...)
+          thread = Thread.current
+          Thread.new { thread.raise(IOError, "too late") }.join
+          super
+        end
+      end
+      private_constant :Interrupted
+
+      [false, true].each do |atomic|
+        test "a timeout of the handler doesn't interrupt a mark, atomic: #{atomic}" do
+          set_up(node = fake_node, Interrupted.new(atomic, true))
+          item = next_item(Message.new("t", 0, 3, nil, nil, 0, {}))
+          evidence = Failure::TopicEvidence.new(nil, 1, replaceable: false)
+          completion = completion(node, evidence: { item.partition.options => evidence },
+                                        present: { item.partition.options =>
+                                                   Failure::PresentFailures.new(@report) })
+
+          assert_raises(IOError) { completion.mark(item, 3) }
+          assert_equal [3, true], [@outputs.sealed, @outputs.begun]
+          assert item.marked?(3)
+          assert_equal [["t", 0, 4]], @scheduler.committable_offsets
+        ensure
+          node&.close
+        end
+      end
+
       # A consumer whose commits go out while no partition can begin a seek, or not.
       OrderedConsumer = Struct.new(:scheduler, :ordered) do
         def wait(_seconds) = 0
@@ -86,16 +118,20 @@ module Skep
 
       def finish(atomic:, answer: true, batch: nil)
         set_up(node = fake_node, Fakes::Outputs.new(atomic, answer))
-        completion = Processing::Completion.new(
-          node:, outputs: @outputs, poison: Failure::PoisonDetector.new(node.crash_suspects),
-          report: @report, consumer: @store, scheduler: @scheduler, metrics: @metrics,
-          evidence: {}, present: {}
-        )
+        completion = completion(node)
         item = next_item(batch)
         yield if block_given?
         batch ? completion.batch_done(item) : completion.skip_to(item)
         node.close
         @outputs
+      end
+
+      def completion(node, evidence: {}, present: {})
+        Processing::Completion.new(
+          node:, outputs: @outputs, poison: Failure::PoisonDetector.new(node.crash_suspects),
+          report: @report, consumer: @store, scheduler: @scheduler, metrics: @metrics,
+          evidence:, present:
+        )
       end
 
       def fake_node

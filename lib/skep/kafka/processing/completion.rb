@@ -50,7 +50,9 @@ module Skep
         LATE = "the partition was lost before these messages were done"
         UNDONE = "the partition was lost before these messages were processed"
         REVOKED = "Its new owner processes them"
-        private_constant :Marker, :COMMIT_SECONDS, :LATE, :UNDONE, :REVOKED
+        # Ruby 3.3 copies other hashes at each handle_interrupt.
+        NEVER = {}.compare_by_identity.update(Object => :never).freeze
+        private_constant :Marker, :COMMIT_SECONDS, :LATE, :UNDONE, :REVOKED, :NEVER
 
         # evidence, present: Failure::TopicEvidence and PresentFailures by the options of a topic.
         def initialize(node:, poison:, outputs:, report:, consumer:, scheduler:, metrics:,
@@ -136,14 +138,13 @@ module Skep
 
         # Messages up to that offset are done, once what the handler has produced is delivered.
         # Returns false if the partition is lost. Raises OutputFailed.
+        #
+        # The handler calls it. If Timeout.timeout raised in the middle of it, a transaction could
+        # be committed whose messages count as not done, so that its outputs would be written twice.
         def mark(item, offset)
           raise ForkedBatch unless @generation == OS::Generation.count
 
-          before = item.marked || (item.slice.first_offset - 1)
-          store_mark(item, offset) unless item.marked?(offset)
-          count = [item.slice.count_to(offset) - item.slice.count_to(before), 0].max
-          succeeded(item, count, offset, &item.units(after: before, to: offset))
-          item.partition.revocation != :finished
+          Thread.handle_interrupt(NEVER) { mark_whole(item, offset) }
         end
 
         # The messages after the mark are tried again, and have no failures yet if there is a mark.
@@ -164,6 +165,14 @@ module Skep
         end
 
         private
+
+        def mark_whole(item, offset)
+          before = item.marked || (item.slice.first_offset - 1)
+          store_mark(item, offset) unless item.marked?(offset)
+          count = [item.slice.count_to(offset) - item.slice.count_to(before), 0].max
+          succeeded(item, count, offset, &item.units(after: before, to: offset))
+          item.partition.revocation != :finished
+        end
 
         def store_mark(item, offset)
           delivered = @outputs.end_batch(item.partition, offset)
