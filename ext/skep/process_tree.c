@@ -60,6 +60,17 @@ skep_zombie_reap(pid_t zombie)
     while (waitpid(zombie, NULL, __WCLONE) < 0 && errno == EINTR) {}
 }
 
+/* An emulator (qemu-user) refuses any clone(2) without SIGCHLD. */
+static int
+skep_zombie_works(void)
+{
+    pid_t zombie = skep_zombie_make();
+
+    if (zombie < 0) return errno != EINVAL;
+    skep_zombie_reap(zombie);
+    return 1;
+}
+
 /* A fork would succeed if a zombie can be made. */
 static VALUE
 skep_fork_probe_check(VALUE self)
@@ -108,6 +119,7 @@ skep_init_process_tree(VALUE tree)
     rb_define_singleton_method(prctl, "subreaper!", skep_prctl_set_subreaper, 0);
     rb_define_private_method(rb_singleton_class(prctl), "send_at_parents_death",
                              skep_prctl_send_at_parents_death, 1);
+    if (!skep_zombie_works()) return;
     rb_define_singleton_method(probe, "check", skep_fork_probe_check, 0);
     rb_define_singleton_method(group, "kill_others", skep_process_group_kill_others, 0);
 }
