@@ -59,7 +59,7 @@ module Skep
       PROGRAMS = "server/programs"
       BARE_LOOP = new("a bare loop", "#{PROGRAMS}/bare")
       OURS = new("skep", "#{PROGRAMS}/swarm", tuned: { liveness_timeout: 1, kill_timeout: 1 })
-      # Milliseconds. Nodes report each 10 s.
+      # Milliseconds: the least that Karafka accepts. Its nodes report each 10 s.
       KARAFKA_QUICK = { supervision_interval: 1_000, node_restart_timeout: 1_000 }.freeze
       KARAFKA_TUNED = { **KARAFKA_QUICK, node_report_timeout: 15_000,
                         shutdown_timeout: 5_000 }.freeze
