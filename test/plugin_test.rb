@@ -145,6 +145,15 @@ class PluginTest < Skep::TestCase
     end
   end
 
+  test "the plugin for Kafka loads neither skep/kafka nor a client" do
+    out, = run_program(<<~RUBY)
+      require "skep/plugin"
+      found = Skep::Plugin.of("nodes" => [{ "work" => { "kind" => "kafka" } }])
+      p [found.map(&:class), Skep::Kafka.const_defined?(:Source), $LOADED_FEATURES.grep(/rdkafka/)]
+    RUBY
+    assert_equal "[[Skep::Kafka::Plugin], false, []]\n", out
+  end
+
   private
 
   # Returns what a program prints that has the plugin for mails in its load path.
