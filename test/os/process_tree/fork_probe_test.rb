@@ -54,7 +54,7 @@ class ForkProbeTest < Skep::TestCase
       #{NO_ZOMBIES}
       Process.setpgid(0, 0)
       reader, writer = IO.pipe
-      fork { writer.close || reader.read }
+      other = fork { writer.close || reader.read }
       tree = Skep::OS::ProcessTree
       print [tree::ForkProbe.check, tree::ProcessGroup.kill_others, Process.wait2(other)[1].termsig]
     RUBY
