@@ -71,6 +71,23 @@ module Skep
                      [found.failing, found.stuck_for.round(3), found.elsewhere, found.alone]
       end
 
+      test "a predecessor that has ended a moment ago is no other process" do
+        succeed(@two, 1)
+        history = fail_at(@one, 1)
+        assert about(@one, 1, history, later: 6).alone
+        succeed(@two, 1)
+        refute about(@one, 1, history, later: 6).alone
+      end
+
+      test "a predecessor that has failed is another process until this one succeeds" do
+        fail_at(@two, 2)
+        history = fail_at(@one, 1)
+        refute about(@one, 1, history, later: 3_700).alone
+        succeed(@one, 1)
+        history = fail_at(@one, 3)
+        assert about(@one, 3, history, later: 6).alone
+      end
+
       test "sees that nothing succeeds anywhere" do
         [@one, @two].each { |one| succeed(one, 1) }
         history = fail_at(@one, 1)

@@ -15,14 +15,16 @@ require "json"
 module Verdicts
   class SimulatedCampaign
     FAULTS = 4 # of a life
-    FACTS = %w[ordered_by threads dead_letters max_attempts retry_for max_messages marks].freeze
+    FACTS = %w[nodes topics ordered_by threads dead_letters max_attempts retry_for max_messages
+               marks payloads ends].freeze
     private_constant :FAULTS, :FACTS
 
     def initialize(kinds, count, seed)
       kinds = kinds == "all" ? SimulatedLife::KINDS : kinds.split(",")
       deck = kinds.cycle.first(count).shuffle(random: Random.new(seed))
       @plans = deck.each_slice(FAULTS).with_index.map do |few, index|
-        Plan.new((seed * 1_000) + index, few)
+        life = (seed * 1_000) + index
+        Plan.new(life, few, **SimulatedLife.options(Random.new(life)))
       end
     end
 

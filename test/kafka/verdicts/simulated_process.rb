@@ -7,24 +7,27 @@ module Verdicts
   # A node of a simulated swarm: skep's own workers, scheduler, partitions and evidence. Each worker
   # is a fiber, which says until when it is busy.
   #
-  #   process = SimulatedProcess.new(swarm, slot: 1, page_index: 4, partitions: [1, 4])
+  #   process = SimulatedProcess.new(swarm, source, slot: 1, pid: 9, partitions: [1, 4], …)
   #   process.work      # as far as it goes now; => true if anything was done
   #   process.next_at   # => when it goes on; infinite if it never does
-  #   process.close     # => what it would commit: [topic, number, offset, epoch, metadata]
+  #   process.committable_offsets   # => [topic, number, offset, epoch, metadata] of each partition
   class SimulatedProcess < Skep::Kafka::Testing::TestRun
     # Passes on what the swarm has to know, and keeps nothing.
     class Node < Skep::Kafka::Testing::FakeNode
-      attr_reader :__handler_records
+      attr_reader :__handler_records, :crash_suspects, :progress
 
-      def initialize(process, records)
+      def initialize(process, swarm, records, suspects)
         super()
-        @process, @__handler_records = process, records
+        @process, @swarm, @__handler_records, @crash_suspects = process, swarm, records, suspects
       end
 
-      def __replace_process(why, **) = @process.replace(why)
-      def in_flight(...) = nil
-      def current_item(...) = nil
-      def event(...) = nil
+      def __replace_process(why, **) = @swarm.replace(@process, why)
+      def in_flight(text, **) = @progress = [text, nil]
+      def current_item(offset) = @progress = [@progress&.first, offset]
+
+      def event(name, partition: nil, offset: nil, **)
+        @swarm.condemn(partition, offset) if name == :message_quarantined
+      end
     end
 
     # Endless: so many messages wait behind the last one that was handled.
@@ -59,23 +62,25 @@ module Verdicts
     class DeadLetters < Skep::Kafka::Testing::FakeDeadLetterQueue
       attr_accessor :swarm
 
-      def put(message, *, **) = swarm.condemn(message)
+      def put(message, *, **) = swarm.condemn(message.partition, message.offset)
     end
     private_constant :Node, :Log, :DeadLetters
 
     APART = 0.01 # seconds, of the checks what may be tried again
     private_constant :APART
 
-    attr_reader :slot, :page_index, :partitions, :next_at
+    attr_reader :slot, :pid, :index, :suspects, :next_at
     attr_accessor :last_at
 
-    def initialize(swarm, source, slot:, page_index:, partitions:, records:, threads:)
-      @swarm, @slot, @page_index, @partitions = swarm, slot, page_index, partitions
+    # index: of its cells on the page.
+    def initialize(swarm, source, slot:, pid:, index:, partitions:, records:, suspects:)
+      @swarm, @slot, @pid, @index, @suspects = swarm, slot, pid, index, suspects
       @busy = {}.compare_by_identity # the fiber of a worker, and until when it is busy
       @next_at = @deadline = @woken_at = 0.0
-      super(source, [], node: Node.new(self, records), retries: 1, handler: nil)
+      node = Node.new(self, swarm, records, suspects)
+      super(source, [], node:, retries: 1, handler: nil)
       @options = source.__options # with the time that retries take
-      build(threads:)
+      build(threads: @options.threads)
       @logs = {}
       partitions.each.with_index(1) { |number, id| add(number, id) }
     end
@@ -93,24 +98,25 @@ module Verdicts
       @deadline = [@scheduler.next_deadline || Float::INFINITY, @woken_at + APART].max
       @next_at = advanced.positive? ? now : [@deadline, *@busy.each_value.map(&:last)].min
       advanced.positive?
+    rescue SignalException
+      @swarm.crashed(self, @node.progress)
+      true
     end
+
+    def committable_offsets = @scheduler.committable_offsets
 
     def close
-      @closed = true
-      @scheduler.committable_offsets.tap do
-        @scheduler.close
-        @metrics.tap(&:close).clear
-        @scheduler.clear
-      end
+      @scheduler.close
+      @metrics.tap(&:close).clear
+      @scheduler.clear
     end
-
-    def replace(why) = @swarm.replace(self, why)
 
     private
 
     def add(number, id)
-      log = @logs[[@swarm.topic, number]] = Log.new(@swarm, number, @swarm.offset(number))
-      @scheduler.add(partition([@swarm.topic, number], log, id))
+      key = [@swarm.topic(number), number]
+      log = @logs[key] = Log.new(@swarm, number, @swarm.offset(number))
+      @scheduler.add(partition(key, log, id))
     end
 
     def partition(key, log, id)
@@ -120,6 +126,9 @@ module Verdicts
 
     # Returns true if messages have arrived.
     def feed
+      return false if @fed_at == @swarm.fed_at
+
+      @fed_at = @swarm.fed_at
       @by_id.count { |id, log| log.more? && (@scheduler.wakeup_pipe.wake(id) || true) }.positive?
     end
 
@@ -144,10 +153,16 @@ module Verdicts
     end
 
     def handle(batch, _node)
+      return batch.payloads.each { |payload| try(payload) } if @swarm.payloads?
+
       batch.each do |message|
-        @swarm.handle(message, self) { |seconds| Fiber.yield(Skep::OS.now + seconds) }
+        try(message.payload)
         batch.mark(message) if @swarm.marks?
       end
+    end
+
+    def try(payload)
+      @swarm.handle(payload, self) { |seconds| Fiber.yield(Skep::OS.now + seconds) }
     end
   end
 end

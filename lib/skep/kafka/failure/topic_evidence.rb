@@ -31,7 +31,7 @@ module Skep
       # success there, and stuck_for: for how many seconds. elsewhere: since then, how many messages
       # have succeeded and how many have failed in other processes. failing_elsewhere: how many
       # other messages have failed there since anything succeeded in the swarm; well_elsewhere: for
-      # how many seconds that was seen to be 0. alone: no other process has tried anything lately.
+      # how many seconds that was seen to be 0. alone: no other process has tried anything since.
       # fresh: another process has tried it, too, or there can't be one. asked: another process is
       # on its way. comparable: there may be other processes. behind: messages of its partition
       # wait behind it. trouble: how much fails first in this process, besides this message: each
@@ -53,7 +53,6 @@ module Skep
         READ_EVERY = 0.05 # seconds
         ACTIVE = 5.0 # seconds since the last failure in which a process counts as failing
         ASK_AGAIN = 5.0 # seconds
-        SAME_OUTAGE = 3_600.0 # seconds since a process failed with all it tried, and ended
         NO_SUCCESSOR = 60.0 # seconds after which no other process is expected any more
         # When a message failed first, and what had been counted then. unit_at: when the last try of
         # its unit began that succeeded, if that is known. closed: the unit has succeeded since.
@@ -61,7 +60,7 @@ module Skep
         First = Struct.new(:unit, :at, :last_at, :unit_at, :successes, :failed,
                            :successes_elsewhere, :failed_elsewhere, :closed, :over)
         private_constant :FIRSTS, :MOST, :TROUBLES, :FORGET, :READ_EVERY, :ACTIVE, :ASK_AGAIN,
-                         :SAME_OUTAGE, :NO_SUCCESSOR, :First
+                         :NO_SUCCESSOR, :First
 
         # A number that names a message, the same in all processes.
         def self.id(topic, partition, offset)
@@ -145,7 +144,7 @@ module Skep
               failing: failing_only_here.size,
               stuck_for: @failing.any? ? now - @failing_since : 0.0, elsewhere: since_failing,
               failing_elsewhere:, well_elsewhere: now - (@elsewhere_failed_at || -Float::INFINITY),
-              alone: alone?(now),
+              alone: alone?,
               fresh: fresh?(id, history, now), asked: asked?(now),
               trouble:, trouble_each: trouble_each(trouble, now),
               troubled_for: @trouble.zero? || calm?(now) ? 0.0 : now - @troubled_since,
@@ -349,10 +348,12 @@ module Skep
           active.flat_map { |one| one.ids.last(one.failing) }.uniq.count { |one| one != id }
         end
 
-        def alone?(now)
+        # A record of a process that has ended says nothing, unless that process failed since the
+        # last success here: its outage goes on.
+        def alone?
           others.none? do |one|
-            [one.failed_at, one.succeeded_at].max > now - NO_SUCCESSOR ||
-              (one.failing.positive? && one.failed_at > now - SAME_OUTAGE)
+            [one.failed_at, one.succeeded_at].max > @failing_since.to_f ||
+              (one.failing.positive? && one.failed_at > @success.to_f)
           end
         end
 
