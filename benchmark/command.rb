@@ -8,7 +8,7 @@ require_relative "harness"
 # ratios and whether the goals are met. A missed goal is no error: the exit code is 0 after all
 # measurements, and 64 for a wrong command line.
 #
-# `bin/bench NAME --save` writes the raw results to a file. It refuses to measure a busy machine.
+# `bin/bench NAME --save` writes the raw results to a file. It refuses to begin on a busy machine.
 # `bin/bench --table` writes the tables of README and docs from the results (Results).
 #
 # A benchmark is a class in benchmark/NAME.rb. Only the named one is loaded.
@@ -140,23 +140,22 @@ module Skep
         partial = @options.keys & %i[only checkout]
         raise UsageError, "--save takes whole results, without --only and --against" if partial.any?
 
-        before = quiet
+        before = busy
+        raise Failed, too_busy(before) if before > QUIET
+
         Checkout.commit or raise UsageError, "--save: git is silent; give SKEP_BENCH_COMMIT"
 
         report = yield
         show(report)
-        @err.puts("bench: #{Results.save(report, busy: [before, quiet])}")
+        after = busy
+        @err.puts("bench: #{Results.save(report, busy: [before, after])}")
+        raise Failed, "don't commit it: #{too_busy(after)}" if after > QUIET
+
         0
       end
 
-      # Returns the share of the processors that other programs use. Raises if it is too much for
-      # results that are saved.
-      def quiet
-        busy = Machine.busy or raise Failed, "--save needs /proc"
-        return busy if busy <= QUIET
-
-        raise Failed, "not saved: other programs use #{busy}% of the processors"
-      end
+      def busy = Machine.busy || raise(Failed, "--save needs /proc")
+      def too_busy(percent) = "other programs use #{percent}% of the processors"
 
       def write_tables
         @err.puts(Results.write.map { |page| "bench: #{page}" })
