@@ -108,6 +108,9 @@ module Skep
         old = { size: 1, count: 9, since: NOW - 300 }
         assert_equal :replace_process, decide(**old, evidence: { fresh: false }).first
         assert_equal :dead_letter, decide(**old, evidence: { fresh: true }).first
+        begun = { fresh: true, stuck_for: 0.9 } # others that fail may not have been tried yet
+        assert_equal :retry, decide(**old, evidence: begun).first
+        assert_equal :dead_letter, decide(**old, evidence: { **begun, messages: [9, 0] }).first
         near = { fresh: true, messages: [7, 2] }
         assert_equal :retry, decide(**old, evidence: near).first
       end
@@ -189,7 +192,7 @@ module Skep
                   **options)
         history ||= Failure::FailureCount.new(since:, outage_since: since, count:,
                                               own_failures: own)
-        facts = { **FailureCauseTest::NOTHING, fresh: true, **evidence }
+        facts = { **FailureCauseTest::NOTHING, fresh: true, stuck_for: 1.0, **evidence }
         [history, Failure::Evidence.new(others_wait:, **facts), source(**options), NOW]
       end
 

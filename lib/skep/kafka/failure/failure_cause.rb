@@ -55,6 +55,13 @@ module Skep
           total >= (evidence.behind ? 2 : SEVERAL) && evidence.stuck_for >= SILENT
         end
 
+        # Returns true if other messages fail, too, or have hardly been tried in this process.
+        def self.unclear?(evidence, options)
+          return true if several?(evidence)
+
+          evidence.messages.first.zero? && evidence.stuck_for < [SILENT, options.patience].min
+        end
+
         def initialize(attempt, history, evidence, options)
           @history, @evidence = history, evidence
           @attempts = options.max_attempts || FAILURES

@@ -112,7 +112,7 @@ module Skep
 
             over = now - history.since >= options.patience
             return :dead_letter, :retry_for if over && options.patience.zero?
-            return :retry, cause if !over || cause || FailureCause.several?(evidence)
+            return :retry, cause if !over || cause || FailureCause.unclear?(evidence, options)
 
             evidence.fresh ? [:dead_letter, :retry_for] : [:replace_process, :another_process]
           end
