@@ -54,7 +54,7 @@ class FakeNode
   end
 
   def __handler_records = nil
-  def __replace_process(why, **facts) = report("replace", why:, **facts)
+  def __replace_process(why, event:, **facts) = report("replace", why:, event:, **facts)
   def time_left = (@time_left || 30.0 if stopping?)
   def producer = @producer || raise(Skep::Swarm::NoProducer)
   def __lend(producer) = @producer = producer
