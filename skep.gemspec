@@ -19,7 +19,8 @@ Gem::Specification.new do |spec|
   spec.files = Dir.chdir(__dir__) do
     Dir["lib/**/*", "ext/skep/**/*.{c,h,rb}", "ext/skep/depend", "exe/*", "sig/**/*.rbs",
         "completions/*", "man/*.1", "README.md", "CHANGELOG.md", "LICENSE"]
-      .select { |path| File.file?(path) && !path.end_with?(".so") }
+      .select { |path| File.file?(path) && !path.end_with?(".so") } -
+      Dir["lib/skep/{,plugin/}reshare{.rb,/**/*.rb}"] # of skep-reshare.gemspec
   end
   # The project has no public address, so there is no source_code_uri or changelog_uri. RubyGems
   # warns of a missing homepage; names below .invalid are reserved and never exist (RFC 2606).

@@ -28,9 +28,10 @@ class ArchitectureTest < Skep::TestCase
                             facade: %w[map each each_with_index flat_map filter_map]),
     "kafka" => Component.new(constant: "Kafka", loads: SWARM),
     "web" => Component.new(constant: "Web", loads: nil),
-    "rails" => Component.new(constant: "Rails", loads: nil)
+    "rails" => Component.new(constant: "Rails", loads: nil),
+    "reshare" => Component.new(constant: "Reshare", loads: %w[os fork])
   }.freeze
-  OPT_IN = %w[kafka web rails cli].freeze # what `require "skep"` leaves out
+  OPT_IN = %w[kafka web rails reshare cli].freeze # what `require "skep"` leaves out
   ROOT = File.expand_path("..", __dir__)
   # The folders of a component, each of which may name those before it. All may name what lies
   # beside them: the public classes of kafka, and Swarm::Node, which counts as one of processes/.
@@ -97,11 +98,15 @@ class ArchitectureTest < Skep::TestCase
 
   # What they know of it they get from plugins (Skep::Plugin).
   test "no file of skep's own gem has the word Kafka, in its code, comments or signatures" do
-    files = Dir.glob("{lib,exe,sig}/**/*", base: ROOT).grep_v(OTHER_GEMS)
-    files = files.select { |path| File.file?("#{ROOT}/#{path}") && !path.end_with?(".so") }
-    assert_operator files.size, :>, 200
-    texts = files.to_h { |path| [path, File.read("#{ROOT}/#{path}", encoding: "UTF-8")] }
-    assert_empty texts.select { |_, text| text.match?(/kafka/i) }.keys
+    assert_operator texts_of_skep.size, :>, 200
+    assert_empty texts_of_skep.select { |_, text| text.match?(/kafka/i) }.keys
+  end
+
+  # Elsewhere "reshare" is the name of an option.
+  test "skep's own gem names skep-reshare, and what is in it, only in ReshareHook" do
+    names = %r{skep[-_/]reshare|\bReshare\b|HeapPageSlab|heap_page_slab|got_patch|cow_restore}
+    naming = texts_of_skep.select { |_, text| text.match?(names) }
+    assert_equal ["lib/skep/fork/reshare_hook.rb"], naming.keys
   end
 
   test "requiring skep loads all components except those of OPT_IN" do
@@ -111,6 +116,13 @@ class ArchitectureTest < Skep::TestCase
   end
 
   private
+
+  # Returns the files of skep's own gem by path.
+  def texts_of_skep
+    files = Dir.glob("{lib,exe,sig}/**/*", base: ROOT).grep_v(OTHER_GEMS)
+    files = files.select { |path| File.file?("#{ROOT}/#{path}") && !path.end_with?(".so") }
+    files.to_h { |path| [path, File.read("#{ROOT}/#{path}", encoding: "UTF-8")] }
+  end
 
   # Returns the component's number in the table; nil for Skep::Error and the like.
   def place(name)

@@ -61,7 +61,7 @@ class SourceRulesTest < Skep::TestCase
   end
 
   test "C functions are static, or have the prefix skep_" do
-    assert_empty(files("ext/skep/**/*.c").select { |file| text(file).match?(FOREIGN_C) })
+    assert_empty(files("ext/**/*.c").select { |file| text(file).match?(FOREIGN_C) })
   end
 
   test "no file has a path of the machine it was written on" do

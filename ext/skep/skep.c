@@ -21,7 +21,5 @@ Init_skep_ext(void)
     skep_init_memory(memory);
     skep_init_holes(memory);
     skep_init_huge_pages(memory);
-    skep_init_heap_page_slab(memory);
-    skep_init_cow_restore(memory);
     skep_init_generation(os);
 }

@@ -16,8 +16,6 @@ void skep_init_memory(VALUE memory);
 void skep_init_holes(VALUE memory);
 void skep_init_generation(VALUE os);
 void skep_init_huge_pages(VALUE memory);
-void skep_init_heap_page_slab(VALUE memory);
-void skep_init_cow_restore(VALUE memory);
 void skep_init_process_tree(VALUE tree);
 void skep_init_parent_watch(VALUE tree);
 

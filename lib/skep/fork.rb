@@ -29,6 +29,7 @@ require "skep/fork/fork_hooks"
 require "skep/fork/process_patch"
 require "skep/fork/finding"
 require "skep/fork/guard"
+require "skep/fork/reshare_hook"
 require "skep/fork/warmup"
 require "skep/fork/warmup/report"
 
@@ -65,7 +66,7 @@ module Skep
   end
 
   # Makes the heap cheap to fork and to share. Call it once, when the application is loaded. See
-  # Fork::Warmup. `reshare` needs skep/reshare, required before the application.
+  # Fork::Warmup. `reshare` needs a gem, loaded before the application: see Fork::ReshareHook.
   def self.warmup(huge_pages: true, reshare: false) = Fork::Warmup.new(huge_pages:, reshare:).run
 
   # @!method self.pid

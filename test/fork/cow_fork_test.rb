@@ -111,15 +111,6 @@ class CowForkTest < Skep::TestCase
     RUBY
   end
 
-  test "shares the slab of skep/reshare, if that is supported" do
-    program = <<~RUBY
-      forks
-      step = Skep::Fork::CowFork.report.steps.find { |each| each.name == :reshare }
-      puts Skep::OS::Memory::HeapPageSlab.installed? ? step.skipped.inspect : "nil"
-    RUBY
-    assert_equal "warm\nnil\n", output_of(program, first: 'require "skep/reshare"')
-  end
-
   test "forks although the warmup raises, and reports it once" do
     program = 'Skep::Fork::Warmup.prepend(Module.new { def run = raise("no\nway") })'
     out, err, = run_program("#{PRELUDE}#{program}\n2.times { forks; puts $?.exitstatus }")

@@ -28,11 +28,6 @@ class WarmupTest < Skep::TestCase
     refute_includes Skep.warmup(huge_pages: false).steps.map(&:name), :huge_pages
   end
 
-  test "the report has the reason why nothing is reshared" do
-    report = Skep.warmup(huge_pages: false, reshare: true)
-    assert_equal "skipped: skep/reshare wasn't required", report.to_plain.fetch("reshare")
-  end
-
   test "scans every string, so that a child doesn't write to it at the first use" do
     done = Skep.warmup.to_plain
     assert_match(/\A\d+ strings looked through\z/, done["strings"]) unless done["ruby"]

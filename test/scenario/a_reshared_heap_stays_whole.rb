@@ -11,7 +11,7 @@ PROGRAM = <<~'RUBY'
   require "skep/fork"
   Warning[:experimental] = false
   SHARED = Skep::OS.native?
-  abort("installed: #{!SHARED}") if Skep::OS::Memory::HeapPageSlab.installed? != SHARED
+  abort("installed: #{!SHARED}") if Skep::Reshare::HeapPageSlab.installed? != SHARED
 
   def build(count) = Array.new(count) { |n| ["text #{n}", n.to_s * 3, { n => :value }] }
   def whole?(kept) = kept.each_with_index.all? { |(text, long, hash), n| text == "text #{n}" && long == n.to_s * 3 && hash == { n => :value } }
@@ -56,7 +56,7 @@ PROGRAM = <<~'RUBY'
         work.call(kept)
         GC.start
         sound!(kept, what)
-        Skep::OS::Memory::HeapPageSlab.given_back.positive? == SHARED or abort("given back or not: #{what}")
+        Skep::Reshare::HeapPageSlab.given_back.positive? == SHARED or abort("given back or not: #{what}")
         exit!(0)
       end
       [what, pid]

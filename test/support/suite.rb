@@ -22,8 +22,8 @@ module TestSuite
   ROOT = File.expand_path("../..", __dir__)
   WORKERS_PER_PROCESSOR = 4 # a test mostly waits
   DURATIONS = ENV.fetch("SKEP_TEST_SECONDS", "#{ROOT}/tmp/test_seconds.json")
-  WITH_FALLBACKS = %w[test/os test/fork test/swarm test/pid_cache_test.rb test/kafka/librdkafka
-                      test/kafka/flow_test.rb test/kafka/group_test.rb].freeze
+  WITH_FALLBACKS = %w[test/os test/fork test/reshare test/swarm test/pid_cache_test.rb
+                      test/kafka/librdkafka test/kafka/flow_test.rb test/kafka/group_test.rb].freeze
   private_constant :ROOT, :WORKERS_PER_PROCESSOR, :DURATIONS, :WITH_FALLBACKS
 
   # Runs Minitest's loop in a pool of workers, if more than one process is to run the tests.

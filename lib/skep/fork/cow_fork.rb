@@ -7,8 +7,8 @@ module Skep
     #   CowFork.prepare     # warms up, runs a minor collection, or does nothing: HeapStats#need
     #   CowFork.report      # of the last warmup; nil before the first
     #
-    # HeapStats decides what is worth doing. With "skep/reshare" loaded a warmup also shares the
-    # slab.
+    # HeapStats decides what is worth doing. If heaps can be reshared here (ReshareHook),
+    # a warmup does that, too.
     #
     # Errors are reported on stderr and never prevent the fork. Exceptions from other threads
     # (Thread#raise, Timeout) are deferred until it is done. The fork proceeds unprepared while
@@ -66,7 +66,7 @@ module Skep
 
         def settle(need)
           case need
-          when :warmup then Skep.warmup(reshare: OS::Memory::HeapPageSlab.installed?)
+          when :warmup then Skep.warmup(reshare: ReshareHook.installed?)
           when :collection then GC.start(full_mark: false)
           end
         rescue StandardError => error # The fork must proceed.

@@ -128,13 +128,7 @@ module Skep
         OS::Memory.trim ? done("malloc_trim") : skip("malloc gave nothing back")
       end
 
-      def reshare
-        reason = OS::Memory::HeapPageSlab.share
-        return skip(reason) if reason
-
-        pages = GC.stat(:heap_allocated_pages)
-        done("the records of #{OS::Memory::HeapPageSlab.records} of #{pages} heap pages")
-      end
+      def reshare = ReshareHook.step
 
       def huge_pages
         collapsed = OS::Memory::HugePages.collapse

@@ -11,8 +11,8 @@
 #   Skep::OS::Memory.trim   # malloc_trim(3)
 #   Skep::OS::Memory.fill_holes(8 << 20)   # => bytes; before a fork
 #
-# Statm reads cheaper but coarser counters; OomScore sets the OOM killer's preference; HugePages and
-# HeapPageSlab arrange this process' heap for forks.
+# Statm reads cheaper but coarser counters; OomScore sets the OOM killer's preference; HugePages
+# arranges this process' heap for forks.
 #
 # Only pss and uss may be added up over processes that share memory.
 # Source: proc(5), /proc/[pid]/smaps_rollup (Linux 4.14).
@@ -59,4 +59,3 @@ end
 require "skep/os/memory/statm"
 require "skep/os/memory/oom_score"
 require "skep/os/memory/huge_pages"
-require "skep/os/memory/heap_page_slab"

@@ -240,6 +240,7 @@ module Skep
           check_log
           check_spares
           check_refork
+          @errors.concat(Skep::Fork::ReshareHook.errors) if reshare
           @warnings << NO_CONTROL unless control?
         end
 

@@ -8,13 +8,13 @@ require "json"
 #   heap = HeapSizeHint.new("swarm.rb")
 #   heap.remember(slots: 4_000_000, reshare: false)
 #   heap.environment     # => {"RUBY_GC_HEAP_INIT_SLOTS" => "4400000", …}, or {}
-#   heap.requires        # => ["-rskep/reshare"], or []
+#   heap.requires        # => ["-rFEATURE"] of the gem for `reshare`, or []
 #   heap.forget          # a mold with this hint didn't boot
 #
 # Only Ruby 3.1 profits: it places the records of heap pages that it makes at once side by
 # side, so that a child's first full collection copies a few pages in place of thousands.
 # Later Rubies make them one by one, and get no hint; nor do swarms whose user sets
-# RUBY_GC_HEAP_INIT_SLOTS. With `reshare`, skep/reshare places them itself.
+# RUBY_GC_HEAP_INIT_SLOTS. With `reshare`, the gem for it places them itself.
 # The hint is a file in the run directory. It is read only if this user has written it.
 module Skep
   class Swarm
@@ -61,7 +61,11 @@ module Skep
           { SLOTS => (slots * ROOM).ceil.to_s, GIVEN => "1" }
         end
 
-        def requires = read["reshare"] == true ? ["-rskep/reshare"] : []
+        # Without the gem, Ruby would fail before the mold could say why.
+        def requires
+          hook = Skep::Fork::ReshareHook
+          read["reshare"] == true && hook.errors.empty? ? hook.command_line : []
+        end
 
         private
 

@@ -190,7 +190,7 @@ module Skep
         end
 
         def preload
-          OS::Memory::HeapPageSlab.install if @config.reshare # later boots do it before the file
+          Skep::Fork::ReshareHook.load if @config.reshare # later boots do it before the file
           %i[preload warm].each { |name| run_hooks(name) }
           @signals.reinstall # the application may have replaced the handlers
           OS::ProcessTree::ParentDeathWatch.renew

@@ -8,24 +8,24 @@ class HeapPageSlabTest < Skep::TestCase
   BUILD = <<~RUBY
     def build(count) = Array.new(count) { |n| ["text \#{n}", n.to_s * 3] }
     def pages = GC.stat(:heap_allocated_pages)
-    HeapPageSlab = Skep::OS::Memory::HeapPageSlab
+    HeapPageSlab = Skep::Reshare::HeapPageSlab
   RUBY
   private_constant :BUILD
 
   test "isn't installed without skep/reshare" do
-    assert_equal "false 0 0", program(<<~RUBY, first: "skep/os")
+    assert_equal "false 0 0", program(<<~RUBY, first: "skep/reshare/heap_page_slab")
       print HeapPageSlab.installed?, " ", HeapPageSlab.records, " ", HeapPageSlab.share && HeapPageSlab.shared_bytes
     RUBY
   end
 
   test "share returns the reason why not, on the fallback" do
     reason = program("print HeapPageSlab.share", env: { "SKEP_PURE" => "1" })
-    assert_equal "it needs skep's C extension", reason
+    assert_equal "it needs the C extension", reason
   end
 
   test "is installed whatever objects were made before" do
     native
-    assert_equal "[nil]", program(<<~RUBY, first: "skep/os")
+    assert_equal "[nil]", program(<<~RUBY, first: "skep/reshare/heap_page_slab")
       reasons = Array.new(40) do |n|
         reader, writer = IO.pipe
         pid = fork do

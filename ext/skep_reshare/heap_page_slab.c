@@ -1,5 +1,5 @@
 /*
- * Skep::OS::Memory::HeapPageSlab: Ruby has a record for each heap page (struct heap_page: mark bits
+ * Skep::Reshare::HeapPageSlab: Ruby has a record for each heap page (struct heap_page: mark bits
  * and so on, which each collection writes) in malloc's heap, scattered among the application's
  * buffers. The slab allocates them next to each other.
  *
@@ -8,9 +8,8 @@
  * that call's result. From then on the slab serves this call site alone. All of it happens with the
  * GVL held and, in the collector, with the VM's lock held.
  */
-#include "skep.h"
+#include "skep_reshare.h"
 #include "got_patch.h"
-#include "heap_page_slab.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -261,12 +260,13 @@ skep_slab_bytes(VALUE self)
 }
 
 void
-skep_init_heap_page_slab(VALUE memory)
+Init_skep_reshare(void)
 {
-    VALUE module = rb_define_module_under(memory, "HeapPageSlab");
+    VALUE module = rb_path2class("Skep::Reshare::HeapPageSlab");
 
     rb_define_private_method(rb_singleton_class(module), "set_up", skep_slab_install, 0);
     rb_define_singleton_method(module, "installed?", skep_slab_installed, 0);
     rb_define_singleton_method(module, "records", skep_slab_records, 0);
     rb_define_singleton_method(module, "bytes", skep_slab_bytes, 0);
+    skep_init_cow_restore(module);
 }

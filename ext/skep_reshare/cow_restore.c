@@ -1,11 +1,10 @@
 /*
- * Skep::OS::Memory::HeapPageSlab.share: copies the slab to a memfd and maps that privately in its
+ * Skep::Reshare::HeapPageSlab.share: copies the slab to a memfd and maps that privately in its
  * place. A process forked later writes to the records in each collection, which copies pages. After
  * the collection nearly all of them have the file's content again: these copies are dropped.
  * Sources: memfd_create(2), mmap(2), madvise(2) MADV_DONTNEED, proc(5) /proc/pid/pagemap.
  */
-#include "descriptors.h"
-#include "heap_page_slab.h"
+#include "skep_reshare.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +17,7 @@
 
 #define SKEP_PAGEMAP_PRESENT ((uint64_t)1 << 63)
 #define SKEP_PAGEMAP_FILE ((uint64_t)1 << 61)
+#define SKEP_MFD_NOEXEC_SEAL 8U
 /* NORESERVE as for the slab: the kernel unmaps the old range before it would count a new one. */
 #define SKEP_RESHARE_MAP (MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE)
 #define SKEP_RESHARE_PAGES 512    /* checked at a time */
@@ -130,10 +130,20 @@ skep_cow_restore_after_sweep(VALUE event, void *data)
     errno = error;
 }
 
+/* Linux 6.3 warns without MFD_NOEXEC_SEAL, older kernels refuse it. */
+static int
+skep_cow_restore_memfd(void)
+{
+    unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    int fd = memfd_create("skep slab", flags | SKEP_MFD_NOEXEC_SEAL);
+
+    return fd < 0 && errno == EINVAL ? memfd_create("skep slab", flags) : fd;
+}
+
 static int
 skep_cow_restore_file(const char *from, size_t bytes)
 {
-    int fd = skep_memfd("skep slab");
+    int fd = skep_cow_restore_memfd();
     size_t done = 0;
 
     if (fd < 0) return -1;
@@ -232,10 +242,8 @@ skep_cow_restore_given_back(VALUE self)
 }
 
 void
-skep_init_cow_restore(VALUE memory)
+skep_init_cow_restore(VALUE module)
 {
-    VALUE module = rb_define_module_under(memory, "HeapPageSlab");
-
     rb_define_private_method(rb_singleton_class(module), "lay_into_file", skep_cow_restore_share, 0);
     rb_define_private_method(rb_singleton_class(module), "unwatch", skep_cow_restore_unwatch, 0);
     rb_define_singleton_method(module, "shared_bytes", skep_cow_restore_bytes, 0);

@@ -4,7 +4,7 @@
  * other libraries are not affected.
  * Source: elf(5), dl_iterate_phdr(3).
  */
-#include "skep.h"
+#include "skep_reshare.h"
 #include "got_patch.h"
 
 #include <elf.h>
