@@ -7,7 +7,7 @@ require "skep/error_place"
 
 # Which line of a backtrace is shown as the place of an error.
 class ErrorPlaceTest < Skep::TestCase
-  LIB = File.expand_path("../lib", __dir__)
+  LIB = File.expand_path("../skep/lib", __dir__)
   GEM = "#{Gem.path.first}/gems/pg-1.5/lib/pg.rb:3:in `exec'"
   GIT = "#{Gem.path.first}/bundler/gems/pg-1a2b3c/lib/pg.rb:4:in `exec'"
   OWN = "#{LIB}/skep/swarm/node.rb:48:in `each'"

@@ -6,7 +6,7 @@ require "tmpdir"
 
 # The registry of what other gems add. A swarm without their work loads none of their files.
 class PluginTest < Skep::TestCase
-  LIB = File.expand_path("../lib", __dir__)
+  LIB = File.expand_path("../skep/lib", __dir__)
   MAIL = <<~RUBY
     class MailPlugin < Skep::Plugin
       def events = %w[mail_bounced]

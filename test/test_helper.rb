@@ -11,7 +11,7 @@
 #     end
 #   end
 
-$LOAD_PATH.unshift(File.expand_path("../lib", __dir__)) # for `ruby test/os/pidfd_test.rb`
+require_relative "../load_path" # for `ruby test/os/pidfd_test.rb`
 $LOAD_PATH.unshift(__dir__)
 
 require "minitest/autorun"

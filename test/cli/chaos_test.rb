@@ -11,7 +11,7 @@ require "skep/cli/commands/chaos"
 class ChaosTest < Skep::TestCase
   Chaos = Skep::CLI::Chaos
   Schedule, Fault, Report = Chaos::Schedule, Chaos::Fault, Chaos::Report
-  SKEP = File.expand_path("../../exe/skep", __dir__)
+  SKEP = File.expand_path("../../skep/exe/skep", __dir__)
   SWARM = <<~RUBY
     Skep.swarm "victim", nodes: 3, max_restarts: 1_000, liveness_timeout: 1, kill_timeout: 1,
                          log: "\#{__dir__}/log", chaos: ENV["CHAOS"] == "1",

@@ -9,7 +9,7 @@ require "skep/cli"
 require "skep/cli/commands/doctor"
 
 class DoctorTest < Skep::TestCase
-  EXE = File.expand_path("../../exe/skep", __dir__)
+  EXE = File.expand_path("../../skep/exe/skep", __dir__)
   THREAD = 'Thread.new { Thread.stop }.name = "mailer"'
   NOTED = 'require "socket"; $udp = UDPSocket.new.tap { |udp| udp.connect("127.0.0.1", 9) }'
   private_constant :EXE, :THREAD, :NOTED

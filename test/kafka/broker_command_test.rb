@@ -5,7 +5,7 @@ require "kafka/support/kafka_case"
 # `skep kafka broker TOPIC … -- COMMAND`, run by a shell.
 class KafkaBrokerCommandTest < KafkaCase
   ROOT = File.expand_path("../..", __dir__)
-  SKEP = [RbConfig.ruby, "-w", "-I#{ROOT}/lib", "#{ROOT}/exe/skep", "kafka", "broker"].freeze
+  SKEP = [RbConfig.ruby, "-w", "#{ROOT}/skep/exe/skep", "kafka", "broker"].freeze
   READER = <<~RUBY
     require "skep"
     require "skep/kafka"
@@ -24,7 +24,7 @@ class KafkaBrokerCommandTest < KafkaCase
   private_constant :ROOT, :SKEP, :READER, :ADDRESS
 
   test "runs a command beside a broker with stdin's lines as messages" do
-    reader = [RbConfig.ruby, "-I#{ROOT}/lib", "-I#{ROOT}/test", "-e", READER]
+    reader = [RbConfig.ruby, "-r#{ROOT}/load_path", "-I#{ROOT}/test", "-e", READER]
     out, err, status = typed("a\\nb\\n\\nlast", "t:2", "t.dead", "--", *reader)
 
     assert_equal "#{%w[a b last].inspect}\ntrue\n", out

@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/kafka"
 
 class KafkaErrorPlaceTest < Skep::TestCase
-  LIB = File.expand_path("../../lib", __dir__)
+  LIB = File.expand_path("../../skep-kafka/lib", __dir__)
   private_constant :LIB
 
   test "a backtrace ends where a worker called the handler, and its place is the application's" do

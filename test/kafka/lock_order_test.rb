@@ -43,7 +43,7 @@ class LockOrderTest < KafkaCase
   end
 
   test "each lock has a level" do
-    made = Dir.glob("#{ROOT}/lib/skep/kafka{.rb,/**/*.rb}").flat_map do |path|
+    made = Dir.glob("#{ROOT}/skep-kafka/lib/skep/kafka{.rb,/**/*.rb}").flat_map do |path|
       variables = File.read(path).scan(/(@\w+) = Mutex\.new/).flatten
       variables.map { |variable| File.basename(path, ".rb") + variable }
     end

@@ -41,7 +41,7 @@ class CgroupTest < Skep::TestCase
   test "processors follows this process' affinity" do
     program = "require 'skep/os'; p Skep::OS::Cgroup.processors"
     taskset = ["taskset", "-c", File.read("/proc/self/status")[/^Cpus_allowed_list:\s+(\d+)/, 1]]
-    out, = run_command({}, *taskset, RbConfig.ruby, "-Ilib", "-e", program, timeout: 10)
+    out, = run_command({}, *taskset, RbConfig.ruby, "-r./load_path", "-e", program, timeout: 10)
     assert_equal "1\n", out
   end
 

@@ -5,7 +5,7 @@ require "tmpdir"
 
 # What `rails generate skep:…` writes.
 class RailsGeneratorsTest < Skep::TestCase
-  TEMPLATES = File.expand_path("../../lib/generators/skep/*/templates/*.rb.tt", __dir__)
+  TEMPLATES = File.expand_path("../../skep-rails/lib/generators/skep/*/templates/*.rb.tt", __dir__)
   PARTS = { "Skep::Kafka" => "skep/kafka", "Skep::Rails" => "skep/rails" }.freeze
   # A program that runs a generator twice in the current directory.
   TWICE = <<~'RUBY'

@@ -3,7 +3,7 @@
 # Runs the given test files in several processes. Without arguments it runs all but test/benchmark;
 # with SKEP_PURE=1 those of the parts that have a fallback in Ruby, and of their users.
 #
-#   ruby -w -Ilib -Itest test/support/suite.rb [FILE or FOLDER...] [Minitest's options]
+#   ruby -w -r./load_path -Itest test/support/suite.rb [FILE or FOLDER...] [Minitest's options]
 #
 # `--processes N` or SKEP_TEST_PROCESSES=N sets how many. With 1, which is the default for a single
 # file, the tests run in this process. Scenarios are separate programs and never run here.

@@ -5,7 +5,7 @@ require "tmpdir"
 
 # What the mold's guard logs before the first fork.
 class ForkGuardTest < Skep::TestCase
-  EXE = File.expand_path("../../exe/skep", __dir__)
+  EXE = File.expand_path("../../skep/exe/skep", __dir__)
   private_constant :EXE
 
   test "reports nothing for a bare swarm" do

@@ -5,7 +5,7 @@ require "skep/web"
 
 # Properties of the page's looks that can be checked without a browser.
 class WebLookTest < Skep::TestCase
-  FOLDER = File.expand_path("../../lib/skep/web", __dir__)
+  FOLDER = File.expand_path("../../skep-web/lib/skep/web", __dir__)
   FILES = Dir["#{FOLDER}/{assets,templates}/**/*"].select { |path| File.file?(path) }
   ON = { "ground" => %w[ink soft good bad], "sheet" => %w[ink soft warn bad],
          "hover" => %w[ink soft], "main" => %w[on-main], "calm-pale" => %w[ink soft calm],

@@ -20,9 +20,9 @@ class MapLikeParallelProgramsTest < Skep::TestCase
     Skep.map(1..10, nodes: 2, progress: true) { 2 }
     puts Skep.map(1..10, nodes: 2, progress: "Doing stuff") { 2 }.sum
   RUBY
-  LIB = File.expand_path("../../lib", __dir__)
+  LOAD_PATH = File.expand_path("../../load_path", __dir__)
   BARE = { "RUBYOPT" => nil, "BUNDLER_SETUP" => nil }.freeze
-  private_constant :MAPPING, :PROGRESS, :LIB, :BARE
+  private_constant :MAPPING, :PROGRESS, :LOAD_PATH, :BARE
 
   test "ends with all its nodes when a terminal interrupts its group" do
     out, err, status = interrupted(MAPPING) { |pid| Process.kill(:INT, -pid) }
@@ -100,7 +100,7 @@ class MapLikeParallelProgramsTest < Skep::TestCase
   end
 
   test "shows progress with its title in a terminal" do
-    reader, writer, pid = PTY.spawn(BARE, RbConfig.ruby, "-I#{LIB}", "-e", PROGRESS)
+    reader, writer, pid = PTY.spawn(BARE, RbConfig.ruby, "-r#{LOAD_PATH}", "-e", PROGRESS)
     writer.close
     shown = text_of(reader)
     Process.wait(pid)
@@ -115,7 +115,7 @@ class MapLikeParallelProgramsTest < Skep::TestCase
   def interrupted(program)
     pipes = Array.new(2) { IO.pipe }
     (out, out_writer), (err, err_writer) = pipes
-    pid = spawn_on([out_writer, err_writer], BARE, [RbConfig.ruby, "-w", "-I#{LIB}", "-e", program])
+    pid = spawn_on([out_writer, err_writer], BARE, [RbConfig.ruby, "-w", "-r#{LOAD_PATH}", "-e", program])
     text = +""
     text << wait_readable(out).readpartial(4_096) until text.scan("busy").size >= 3
     yield pid

@@ -107,7 +107,7 @@ class ConnectedSocketsTest < GuardCase
   test "ignores the sockets of the standard streams" do
     ours, theirs = UNIXSocket.pair.map { |socket| own(socket) }
     check = "require 'skep/fork'; puts Skep::Fork::Guard.check; $stdout.flush"
-    pid = spawn(RbConfig.ruby, "-I#{File.expand_path("../../../lib", __dir__)}", "-e", check,
+    pid = spawn(RbConfig.ruby, "-r#{File.expand_path("../../../load_path", __dir__)}", "-e", check,
                 in: theirs, out: theirs, err: theirs)
     theirs.close
     assert_equal "", wait_readable(ours).read

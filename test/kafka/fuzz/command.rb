@@ -2,9 +2,9 @@
 
 # The command behind the rake tasks of random handlers:
 #
-#   ruby -Ilib -Itest test/kafka/fuzz/command.rb seeds 10000 [FIRST]
-#   ruby -Ilib -Itest test/kafka/fuzz/command.rb seed 42
-#   ruby -Ilib -Itest test/kafka/fuzz/command.rb mutations
+#   ruby -r./load_path -Itest test/kafka/fuzz/command.rb seeds 10000 [FIRST]
+#   ruby -r./load_path -Itest test/kafka/fuzz/command.rb seed 42
+#   ruby -r./load_path -Itest test/kafka/fuzz/command.rb mutations
 require "kafka/fuzz/search"
 
 module HandlerFuzz

@@ -210,7 +210,7 @@ module HandlerFuzz
         Dir.mktmpdir("skep-mutation") do |folder|
           bug.patches.each { |patch| patch.plant(folder) }
           program = ["test/kafka/fuzz/command.rb", "hunt", SEEDS.to_s, bug.as.to_s]
-          folders = ["-I#{folder}", "-Ilib", "-Itest"]
+          folders = ["-I#{folder}", "-r./load_path", "-Itest"]
           text = IO.popen([RbConfig.ruby, *folders, *program], &:read)
           raise "the mutated program fails: #{bug.name}" unless $CHILD_STATUS.success?
 

@@ -7,7 +7,7 @@ require "skep/kafka"
 
 # Which librdkafka skep takes, and what it says of an old one.
 class LibrdkafkaVersionTest < Skep::TestCase
-  EXE = File.expand_path("../../../exe/skep", __dir__)
+  EXE = File.expand_path("../../../skep/exe/skep", __dir__)
   Version = Skep::Kafka::Librdkafka::Version
   # Nobody listens on port 1.
   SWARM = <<~RUBY
@@ -84,7 +84,7 @@ class LibrdkafkaVersionTest < Skep::TestCase
   def file(dir) = "#{dir}/swarm.rb".tap { |path| File.write(path, SWARM) }
 
   def skep(command, env)
-    run_command({ **gems_by(:bundler), **env }, RbConfig.ruby, "-w", "-Ilib", EXE, command,
+    run_command({ **gems_by(:bundler), **env }, RbConfig.ruby, "-w", "-r./load_path", EXE, command,
                 env.fetch("SWARM"), timeout: 60)
   end
 

@@ -18,7 +18,7 @@ class KafkaTestingFakesTest < Skep::TestCase
   # Only the group member calls them, which a test run doesn't have.
   NOT_OF_PRODUCERS = %i[init_transactions close].freeze
   # The folders whose code runs in a test run.
-  RUN = "lib/skep/kafka/{database_offsets,processing/**/*,failure/**/*,metrics/**/*}.rb"
+  RUN = "skep-kafka/lib/skep/kafka/{database_offsets,processing/**/*,failure/**/*,metrics/**/*}.rb"
   private_constant :Kafka, :Testing, :NOT_OF_NODE, :OF_NODE, :NOT_OF_PRODUCERS, :RUN
 
   test "FakeNode has the public methods of Node" do

@@ -2,7 +2,7 @@
 
 # The command behind `rake verdicts`:
 #
-#   ruby -Ilib -Itest test/kafka/verdicts/command.rb KIND COUNT SEED
+#   ruby -r./load_path -Itest test/kafka/verdicts/command.rb KIND COUNT SEED
 #
 # KIND is "all" or a name of Verdicts::KINDS. LIVES: how many swarms at once; SECONDS: after which
 # no fault is planted any more; REPORT: a file that gets a line of JSON for each fault.

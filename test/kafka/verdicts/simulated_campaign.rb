@@ -2,7 +2,7 @@
 
 # The command behind `rake verdicts:simulated`:
 #
-#   ruby -Ilib -Itest test/kafka/verdicts/simulated_campaign.rb KINDS COUNT SEED
+#   ruby -r./load_path -Itest test/kafka/verdicts/simulated_campaign.rb KINDS COUNT SEED
 #
 # KINDS is "all" or names of SimulatedLife::KINDS with commas. Each wrong verdict is a line; the
 # last lines are a table. JOBS: how many processes simulate; 2 by default.

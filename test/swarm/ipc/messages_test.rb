@@ -122,7 +122,7 @@ class MessagesTest < Skep::TestCase
   end
 
   test "the tables have every message that lib sends, and no other" do
-    lib = File.expand_path("../../../lib/skep", __dir__)
+    lib = File.expand_path("../../../skep/lib/skep", __dir__)
     files = Dir.glob("#{lib}/{swarm,control,cli/chaos}/**/*.rb")
     code = files.map { |file| File.read(file, encoding: "UTF-8") }.join
     sent = code.gsub(/^\s*#.*/, "").scan(/\b(?:post|report(?:\.call)?)\(\s*"(\w+)"/).flatten

@@ -38,7 +38,7 @@ class MoldMainTest < Skep::TestCase
   private
 
   def spawn_mold(theirs, file, output)
-    command = [RbConfig.ruby, "-I", File.expand_path("../../../lib", __dir__), "-rskep", "-e",
+    command = [RbConfig.ruby, "-r", File.expand_path("../../../load_path", __dir__), "-rskep", "-e",
                "Skep::Swarm::Processes::MoldMain.main", "--", file]
     Process.spawn(*command, in: File::NULL, %i[out err] => output, close_others: true,
                             **MoldMain.descriptors(theirs))

@@ -56,7 +56,7 @@ class SocketActivationTest < Skep::TestCase
   def run_with_two(program)
     servers = Array.new(2) { TCPServer.new("127.0.0.1", 0) }
     fds = { 3 => servers.first, 4 => servers.last }
-    Open3.capture3(GIVEN, RbConfig.ruby, "-w", "-Ilib", "-e", program, fds)
+    Open3.capture3(GIVEN, RbConfig.ruby, "-w", "-r./load_path", "-e", program, fds)
   ensure
     servers&.each(&:close)
   end

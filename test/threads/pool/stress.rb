@@ -4,7 +4,7 @@
 # killed at any moment, timeouts, forks in between, several callers. Prints how many batches had
 # which outcome, and each wrong one.
 #
-#   ruby -Ilib test/threads/pool/stress.rb SEED BATCHES
+#   ruby -r./load_path test/threads/pool/stress.rb SEED BATCHES
 
 require "skep/threads"
 require "timeout"
