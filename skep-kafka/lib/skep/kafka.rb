@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Kafka consumers and producers for the nodes of a swarm. Load it explicitly, `require
-# "skep/kafka"`: it needs the gem karafka-rdkafka, which it loads when the first client is made.
+# "skep/kafka"`. It loads the gem karafka-rdkafka when the first client is made.
 #
 #   source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "…" }, group: "billing",
 #                                    topics: "orders")

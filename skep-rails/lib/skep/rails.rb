@@ -12,7 +12,7 @@
 #     swarm.work Skep::Rails.jobs("default", "mailers", threads: 3)
 #   end
 #
-# It patches nothing of Rails. It needs Rails 7.2 or newer, and for jobs the gem karafka-rdkafka.
+# It patches nothing of Rails. It needs Rails 7.2 or newer.
 require "rails"
 require "active_support/fork_tracker"
 require "skep/error_place"

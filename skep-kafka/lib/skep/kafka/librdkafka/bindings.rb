@@ -10,10 +10,10 @@ require "skep/kafka/librdkafka/bindings/functions"
 #   Bindings.text(pointer)           # a C string as UTF-8
 #   Bindings.library                 # => ".../karafka-rdkafka-0.21.0/ext/librdkafka.so"
 #
-# The library is that of the gem karafka-rdkafka, on which skep doesn't depend: the program that
-# uses Skep::Kafka has the gem in its own Gemfile, and so chooses its version. The gem's Ruby code
-# isn't used: it registers callbacks, and FFI runs librdkafka's callbacks on a Ruby thread that a
-# fork loses. skep polls librdkafka's queues instead.
+# The library is that of the gem karafka-rdkafka, whose version the program's Gemfile may choose,
+# within the bounds of skep-kafka. The gem's Ruby code isn't used: it registers callbacks, and FFI
+# runs librdkafka's callbacks on a Ruby thread that a fork loses. skep polls librdkafka's queues
+# instead.
 module Skep
   module Kafka
     module Librdkafka

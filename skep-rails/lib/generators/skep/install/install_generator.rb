@@ -22,7 +22,6 @@ module Skep
 
         Next:
           - name your brokers in config/initializers/skep.rb
-          - add `gem "karafka-rdkafka"` to the Gemfile: skep reads Kafka through it
           - let Active Job use it: config.active_job.queue_adapter = :skep in config/application.rb
           - bin/skep check config/skep.rb
           - #{RUN}
