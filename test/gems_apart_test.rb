@@ -11,13 +11,13 @@ class GemsApartTest < Skep::TestCase
 
   test "each method of a map names the gem that it is in, if that isn't there" do
     assert_equal <<~TEXT * 5, run_with(%w[skep], <<~RUBY)
-      Skep::Error: Skep.NAME is in the gem skep-map, which isn't there: run `gem install skep-map`, or add `gem "skep-map"` to the Gemfile
+      Skep::Error: Skep.NAME is in the gem skep-map, which isn't there in version VERSION: run `gem install skep-map`, or add `gem "skep-map"` to the Gemfile
     TEXT
       require "skep"
       %i[map each each_with_index flat_map filter_map].each do |name|
         Skep.public_send(name, [1], nodes: 2) { |one| one }
       rescue Skep::Error => e
-        puts "\#{e.class}: \#{e.message.sub(name.to_s, "NAME")}"
+        puts "\#{e.class}: \#{e.message.sub(name.to_s, "NAME").sub(Skep::VERSION, "VERSION")}"
       end
     RUBY
   end
@@ -43,6 +43,25 @@ class GemsApartTest < Skep::TestCase
           puts e.path
         end
       RUBY
+    end
+  end
+
+  test "a gem that RubyGems refuses is treated as absent, its plugin with a warning" do
+    Dir.mktmpdir do |folder|
+      %w[skep-map skep-mail].each do |name|
+        FileUtils.mkdir_p(["#{folder}/specifications", "#{folder}/gems/#{name}-0.0.1/lib/skep/plugin"])
+        File.write("#{folder}/specifications/#{name}-0.0.1.gemspec", specification(name))
+      end
+      FileUtils.touch(["#{folder}/gems/skep-map-0.0.1/lib/skep/work.rb",
+                       "#{folder}/gems/skep-mail-0.0.1/lib/skep/plugin/mail.rb"])
+      env = { "GEM_PATH" => folder, "GEM_HOME" => folder, "RUBYOPT" => nil, "RUBYLIB" => nil }
+      out, err, = run_command(env, RbConfig.ruby, "-I#{ROOT}/skep/lib", "-e", <<~RUBY, timeout: 30)
+        require "skep"
+        Skep.map([1]) { |one| one } rescue puts $!.class
+        p Skep::Plugin.all
+      RUBY
+      assert_equal "Skep::Error\n{}\n", out, err
+      assert_match(/\Askep: the gem skep-mail is left out: .*'skep'.*\n\z/, err)
     end
   end
 
@@ -77,6 +96,18 @@ class GemsApartTest < Skep::TestCase
   end
 
   private
+
+  # Of an installed gem that depends on a version of skep that isn't installed.
+  def specification(name)
+    <<~RUBY
+      # stub: #{name} 0.0.1 ruby lib
+      Gem::Specification.new do |spec|
+        spec.name, spec.version, spec.require_paths = "#{name}", Gem::Version.new("0.0.1"), ["lib"]
+        spec.installed_by_version = "3.3.0"
+        spec.add_runtime_dependency("skep", "= 0.0.1")
+      end
+    RUBY
+  end
 
   # Returns what a Ruby without RubyGems prints, which has these gems only. It must not warn.
   def run_with(gems, program)

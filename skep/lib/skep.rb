@@ -18,12 +18,14 @@ require "skep/systemd"
 require "skep/metrics"
 
 module Skep
-  # Loads a file of another gem, and returns false if that gem isn't there.
+  # Loads a file of another gem, and returns false if that gem isn't there, or RubyGems refuses it:
+  # it may be one for another version of skep.
   def self.load_part(feature)
     require feature
     true
   rescue LoadError => e
-    raise unless e.path == feature
+    refused = defined?(::Gem::LoadError) && e.is_a?(::Gem::LoadError)
+    raise unless refused || e.path == feature
 
     false
   end
@@ -32,8 +34,8 @@ module Skep
   unless load_part("skep/work")
     %i[map each each_with_index flat_map filter_map].each do |name|
       define_singleton_method(name) do |*, **|
-        raise Error, "Skep.#{name} is in the gem skep-map, which isn't there: run " \
-                     "`gem install skep-map`, or add `gem \"skep-map\"` to the Gemfile"
+        raise Error, "Skep.#{name} is in the gem skep-map, which isn't there in version " \
+                     "#{VERSION}: run `gem install skep-map`, or add `gem \"skep-map\"` to the Gemfile"
       end
     end
   end

@@ -36,10 +36,10 @@ def install(user)
   *commands, kafka = INSTALL.commands
   commands.each { |command| builder.type(command) }
   must("need no other gem: #{user.installed}") { user.installed.grep_v(/\Askep-/).empty? }
-  user.builder(kafka: true).type("#{kafka} --local")
-  must("have three gems: #{user.installed}") { user.installed.size == 3 }
   must("print its version") { builder.type("skep --version").match?(/\Askep \d.* native\)/) }
   must("print its help") { builder.type("skep --help").include?("skep help COMMAND") }
+  user.builder(kafka: true).type("#{kafka} --local")
+  must("have three gems: #{user.installed}") { user.installed.size == 3 }
 end
 
 # Types the page's commands on its first swarm.

@@ -72,10 +72,15 @@ module Skep
 
       private
 
+      # A gem that RubyGems refuses, as it lacks a gem that it depends on, stops no command of the
+      # others.
       def load_file(name)
         require "skep/plugin/#{name}"
       rescue LoadError => e
-        raise unless e.path == "skep/plugin/#{name}"
+        return if e.path == "skep/plugin/#{name}"
+        raise unless defined?(::Gem::LoadError) && e.is_a?(::Gem::LoadError)
+
+        warn("skep: the gem skep-#{name} is left out: #{e.message.lines.first.chomp}")
       end
     end
 
