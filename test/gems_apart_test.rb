@@ -49,7 +49,8 @@ class GemsApartTest < Skep::TestCase
   test "a gem that RubyGems refuses is treated as absent, its plugin with a warning" do
     Dir.mktmpdir do |folder|
       %w[skep-map skep-mail].each do |name|
-        FileUtils.mkdir_p(["#{folder}/specifications", "#{folder}/gems/#{name}-0.0.1/lib/skep/plugin"])
+        FileUtils.mkdir_p(["#{folder}/specifications",
+                           "#{folder}/gems/#{name}-0.0.1/lib/skep/plugin"])
         File.write("#{folder}/specifications/#{name}-0.0.1.gemspec", specification(name))
       end
       FileUtils.touch(["#{folder}/gems/skep-map-0.0.1/lib/skep/work.rb",

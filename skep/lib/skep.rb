@@ -35,7 +35,8 @@ module Skep
     %i[map each each_with_index flat_map filter_map].each do |name|
       define_singleton_method(name) do |*, **|
         raise Error, "Skep.#{name} is in the gem skep-map, which isn't there in version " \
-                     "#{VERSION}: run `gem install skep-map`, or add `gem \"skep-map\"` to the Gemfile"
+                     "#{VERSION}: run `gem install skep-map`, or add `gem \"skep-map\"` " \
+                     "to the Gemfile"
       end
     end
   end

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 # Types the commands of docs/install.md and docs/getting_started.md as they are. The gems are built
-# and installed into an empty GEM_HOME; skep and skep-map need no gem of others there. The programs are written
-# into an empty directory and run there, by hand and on an embedded broker. Their logs match the
-# page. (README's programs are run by the scenarios of Rails and of the examples.)
+# and installed into an empty GEM_HOME; skep and skep-map need no gem of others there. The programs
+# are written into an empty directory and run there, by hand and on an embedded broker. Their logs
+# match the page. (README's programs are run by the scenarios of Rails and of the examples.)
 require_relative "scenario"
 require_relative "support/new_user"
 require_relative "support/page"

@@ -33,7 +33,7 @@ module Simulation
       private
 
       def lines(seeds)
-        command = [RbConfig.ruby, "-r./load_path", "-Itest", "-e", PROGRAM, seeds.to_s]
+        command = [RbConfig.ruby, "-r./test/load_path", "-e", PROGRAM, seeds.to_s]
         text = IO.popen(command, &:read)
         all = JSON.parse(text).transform_keys { |path| path[%r{/lib/skep/swarm/(.*)}, 1].to_s }
         ours = all.select do |path, _|

@@ -202,7 +202,8 @@ class RailsScenario < Scenario
   end
 
   def application(*command)
-    output, status = Open3.capture2e(environment, RbConfig.ruby, "-r#{LOAD_PATH}", *command, chdir: root)
+    command = [RbConfig.ruby, "-r#{LOAD_PATH}", *command]
+    output, status = Open3.capture2e(environment, *command, chdir: root)
     status.success? ? output : raise(Failed, "#{command.join(" ")}: #{output}")
   end
 end
