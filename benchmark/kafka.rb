@@ -238,7 +238,7 @@ module Skep
         settings = { workers: 1, work: "payload", settings: Cluster::SETTINGS,
                      every: (messages / 200).ceil, **more }
         wishes = lambda do
-          { **settings, lib: "#{Checkout.path}/lib", **@cluster.facts(topic) }
+          { **settings, load_path: "#{Checkout.path}/load_path", **@cluster.facts(topic) }
         end
         server.subject(name, wishes, settings:, group:, against:, ours:, &measure)
       end

@@ -5,14 +5,14 @@
 # test/command_line_files_test.rb fails if they are out of date.
 
 task :command_line do
-  $LOAD_PATH.unshift(File.expand_path("../lib", __dir__))
+  require_relative "../load_path"
   require_relative "command_line_files"
 end
 
-desc "Write man/skep.1 from the commands' options"
-task(man: :command_line) { CommandLineFiles.write("man/skep.1") }
+desc "Write skep/man/skep.1 from the commands' options"
+task(man: :command_line) { CommandLineFiles.write("skep/man/skep.1") }
 
-desc "Write completions/ for bash, zsh and fish from the commands' options"
+desc "Write skep/completions/ for bash, zsh and fish from the commands' options"
 task completions: :command_line do
-  CommandLineFiles.write(*CommandLineFiles::ALL.keys.grep(%r{\Acompletions/}))
+  CommandLineFiles.write(*CommandLineFiles::ALL.keys.grep(%r{/completions/}))
 end

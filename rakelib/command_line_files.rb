@@ -8,12 +8,14 @@ require_relative "fish_completion"
 
 # The files of the gem that are generated from the commands' options.
 #
-#   CommandLineFiles.write("man/skep.1")
-#   CommandLineFiles.text("completions/skep.bash")
+#   CommandLineFiles.write("skep/man/skep.1")
+#   CommandLineFiles.text("skep/completions/skep.bash")
 module CommandLineFiles
   ROOT = File.expand_path("..", __dir__)
-  ALL = { "man/skep.1" => ManPage, "completions/skep.bash" => BashCompletion,
-          "completions/_skep" => ZshCompletion, "completions/skep.fish" => FishCompletion }.freeze
+  ALL = { "skep/man/skep.1" => ManPage,
+          "skep/completions/skep.bash" => BashCompletion,
+          "skep/completions/_skep" => ZshCompletion,
+          "skep/completions/skep.fish" => FishCompletion }.freeze
 
   module_function
 

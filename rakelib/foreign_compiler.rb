@@ -3,7 +3,7 @@
 # Makes mkmf compile with another platform's compiler, which SKEP_FOREIGN_CC names. To be required
 # before extconf.rb:
 #
-#   SKEP_FOREIGN_CC=musl-gcc ruby -r ./rakelib/foreign_compiler.rb ext/skep/extconf.rb
+#   SKEP_FOREIGN_CC=musl-gcc ruby -r ./rakelib/foreign_compiler.rb skep/ext/skep/extconf.rb
 #
 # The headers are those of this Ruby: its config.h fits any 64-bit Linux well enough to compile this
 # C. No library of this machine is linked, so have_func asks the other platform's libc.

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 def handler_fuzz(*arguments)
-  sh RbConfig.ruby, "-Ilib", "-Itest", "test/kafka/fuzz/command.rb", *arguments.map(&:to_s)
+  sh RbConfig.ruby, "-r./test/load_path", "skep-kafka/test/kafka/fuzz/command.rb",
+     *arguments.map(&:to_s)
 end
 
 desc "Run so many random Kafka handlers, 10,000 by default"

@@ -2,7 +2,7 @@
 
 desc "Write docs/internals/messages.md, the table of all messages between the processes"
 task :messages do
-  $LOAD_PATH.unshift(File.expand_path("../lib", __dir__))
+  require_relative "../load_path"
   require_relative "messages_page"
   File.write(MessagesPage::PATH, MessagesPage.text)
 end

@@ -17,7 +17,7 @@ module MessagesPage
     [<<~HEAD, *sections].join("\n")
       # Messages
 
-      `rake messages` writes this page from `lib/skep/swarm/ipc/messages.rb`. A message is a length-prefixed frame of JSON.
+      `rake messages` writes this page from `skep/lib/skep/swarm/ipc/messages.rb`. A message is a length-prefixed frame of JSON.
       If its row names a descriptor, the message carries that file descriptor (SCM_RIGHTS).
 
       The receiver checks the type and each field before it acts on a message. skep replaces a node that sends anything else, and restarts such a mold.

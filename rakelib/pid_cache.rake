@@ -33,6 +33,6 @@ end
 namespace :test do
   desc "Run the gem pid_cache's own tests with skep/pid_cache in its place"
   task pid_cache: [:compile, PID_CACHE] do
-    ruby "-w", "-Ilib", "-e", PID_CACHE_SUITE, PID_CACHE, verbose: false
+    ruby "-w", "-r./load_path", "-e", PID_CACHE_SUITE, PID_CACHE, verbose: false
   end
 end

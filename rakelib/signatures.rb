@@ -2,15 +2,16 @@
 
 require "rbs"
 
-# Finds what sig/ declares and lib lacks. Steep checks parameters and results, but not whether a
-# method is there: a module may be spread over several files.
+# Finds what signatures declare and lib lacks. Steep checks parameters and results, but not whether
+# a method is there: a module may be spread over several files.
 #
-#   Signatures.new("sig").missing   # => ["Skep::Kafka::Batch#first_offset", …]
-#   Signatures.new("sig").of("Skep::Kafka::Batch#mark")   # => ["((Message | Integer)) -> bool"]
+#   Signatures.new(*Dir["skep*/sig"]).missing   # => ["Skep::Kafka::Batch#first_offset", …]
+#   Signatures.new("skep-kafka/sig").of("Skep::Kafka::Batch#mark")
+#   # => ["((Message | Integer)) -> bool"]
 class Signatures
-  def initialize(folder)
+  def initialize(*folders)
     loader = RBS::EnvironmentLoader.new(core_root: nil)
-    loader.add(path: Pathname(folder))
+    folders.each { |folder| loader.add(path: Pathname(folder)) }
     @environment = RBS::Environment.from_loader(loader)
   end
 
@@ -20,7 +21,7 @@ class Signatures
     end
   end
 
-  # Returns the types of a method, one an overload; [] if sig/ doesn't name it.
+  # Returns the types of a method, one an overload; [] if none names it.
   def of(path)
     @types ||= @environment.class_decls.flat_map do |name, entry|
       entry.decls.flat_map { |part| types_of(name.to_s.delete_prefix("::"), part.decl) }

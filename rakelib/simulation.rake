@@ -11,7 +11,7 @@ SIMULATION_HEAP = {
 
 def simulation(*arguments)
   yjit = ["--yjit", "--yjit-call-threshold=30"] if defined?(RubyVM::YJIT)
-  sh SIMULATION_HEAP, RbConfig.ruby, *yjit, "-Ilib", "-Itest", "test/simulation/command.rb",
+  sh SIMULATION_HEAP, RbConfig.ruby, *yjit, "-r./test/load_path", "test/simulation/command.rb",
      *arguments.map(&:to_s)
 end
 

@@ -6,8 +6,8 @@ require "skep/swarm"
 # TRANSITIONS of the classes that include Skep::Swarm::Runtime::StateMachine.
 module StatesPage
   PATH = File.expand_path("../docs/internals/states.md", __dir__)
-  LIB = File.expand_path("../lib", __dir__)
-  private_constant :LIB
+  ROOT = File.expand_path("..", __dir__)
+  private_constant :ROOT
 
   module_function
 
@@ -19,7 +19,7 @@ module StatesPage
 
       ## What is done for a slot
 
-      `lib/skep/swarm/nodes/slot_policy.rb`
+      `skep/lib/skep/swarm/nodes/slot_policy.rb`
 
       A slot is a record of facts. After each fact, and at its next deadline, `NodePool#reconcile` asks `SlotPolicy.next` what is to be done, and does it. No harm is done if a fact comes late or twice, or if a look is missed: the next look finds what is to be done.
 
@@ -93,6 +93,6 @@ module StatesPage
 
   def file_of(machine)
     file, = Object.const_source_location("#{machine.name}::TRANSITIONS")
-    "lib#{File.expand_path(file).delete_prefix(LIB)}"
+    File.expand_path(file).delete_prefix("#{ROOT}/")
   end
 end

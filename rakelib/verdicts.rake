@@ -3,12 +3,13 @@
 desc "Plant so many faults (30 of all kinds) in swarms, and see whose they are said to be"
 task(:verdicts, %i[kind count seed] => :compile) do |_, given|
   what = [given.fetch(:kind, "all"), given.fetch(:count, 30), given.fetch(:seed, 1)]
-  sh RbConfig.ruby, "-Ilib", "-Itest", "test/kafka/verdicts/command.rb", *what.map(&:to_s)
+  sh RbConfig.ruby, "-r./test/load_path", "skep-kafka/test/kafka/verdicts/command.rb",
+     *what.map(&:to_s)
 end
 
 desc "The same with simulated processes on a clock that jumps"
 task("verdicts:simulated", %i[kinds count seed] => :compile) do |_, given|
   what = [given.fetch(:kinds, "all"), given.fetch(:count, 80), given.fetch(:seed, 1)]
-  program = "test/kafka/verdicts/simulated_campaign.rb"
-  sh RbConfig.ruby, "-Ilib", "-Itest", program, *what.map(&:to_s)
+  program = "skep-kafka/test/kafka/verdicts/simulated_campaign.rb"
+  sh RbConfig.ruby, "-r./test/load_path", program, *what.map(&:to_s)
 end

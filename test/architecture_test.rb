@@ -43,11 +43,8 @@ class ArchitectureTest < Skep::TestCase
     "Web" => %w[HTTP Auth Live DeadLetters]
   }.freeze
   BESIDE = { "Node" => "Processes" }.freeze
-  # Components with a gem of their own, and the files that are about them.
-  OTHER_GEMS = %r{\A(?:lib/(?:skep/(?:plugin/)?(?:kafka|web|rails|reshare)|generators|active_job)|
-                     sig/(?:kafka|web|rails|testing))}x
   MOST_IN_A_CIRCLE = 6
-  private_constant :Component, :SWARM, :COMPONENTS, :OPT_IN, :ROOT, :FOLDERS, :BESIDE, :OTHER_GEMS,
+  private_constant :Component, :SWARM, :COMPONENTS, :OPT_IN, :ROOT, :FOLDERS, :BESIDE,
                    :MOST_IN_A_CIRCLE
 
   COMPONENTS.each do |name, component|
@@ -66,7 +63,8 @@ class ArchitectureTest < Skep::TestCase
   end
 
   test "a component names only those before it" do
-    references = ConstantGraph.new(Dir.glob("#{ROOT}/lib/skep/**/*.rb"), root: "Skep").references
+    files = Dir.glob("#{ROOT}/skep*/lib/skep/**/*.rb")
+    references = ConstantGraph.new(files, root: "Skep").references
     pairs = references.map { |pair| pair.map { |name| place(name) } }.select(&:all?)
     upward = pairs.uniq.select { |from, to| from < to }
     assert_empty(upward.map { |pair| COMPONENTS.keys.values_at(*pair) })
@@ -92,7 +90,7 @@ class ArchitectureTest < Skep::TestCase
   end
 
   test "only librdkafka/ uses FFI and librdkafka's structs" do
-    code = code_of("kafka").grep_v(%r{\Alib/skep/kafka/librdkafka/})
+    code = code_of("kafka").grep_v(%r{\Askep-kafka/lib/skep/kafka/librdkafka/})
     assert_empty code.grep(/\bFFI\b|\bStructs\b|\.(?:get|put|read)_(?:u?int|pointer|bytes)/)
   end
 
@@ -106,7 +104,7 @@ class ArchitectureTest < Skep::TestCase
   test "skep's own gem names skep-reshare, and what is in it, only in ReshareHook" do
     names = %r{skep[-_/]reshare|\bReshare\b|HeapPageSlab|heap_page_slab|got_patch|cow_restore}
     naming = texts_of_skep.select { |_, text| text.match?(names) }
-    assert_equal ["lib/skep/fork/reshare_hook.rb"], naming.keys
+    assert_equal ["skep/lib/skep/fork/reshare_hook.rb"], naming.keys
   end
 
   test "requiring skep loads all components except those of OPT_IN" do
@@ -119,7 +117,7 @@ class ArchitectureTest < Skep::TestCase
 
   # Returns the files of skep's own gem by path.
   def texts_of_skep
-    files = Dir.glob("{lib,exe,sig}/**/*", base: ROOT).grep_v(OTHER_GEMS)
+    files = Dir.glob("skep/{lib,exe,ext,sig}/**/*", base: ROOT)
     files = files.select { |path| File.file?("#{ROOT}/#{path}") && !path.end_with?(".so") }
     files.to_h { |path| [path, File.read("#{ROOT}/#{path}", encoding: "UTF-8")] }
   end
@@ -130,7 +128,7 @@ class ArchitectureTest < Skep::TestCase
   end
 
   def graph(component)
-    files = Dir.glob("#{ROOT}/lib/skep/#{component.downcase}{.rb,/**/*.rb}")
+    files = Dir.glob("#{ROOT}/skep*/lib/skep/#{component.downcase}{.rb,/**/*.rb}")
     ConstantGraph.new(files, root: "Skep::#{component}")
   end
 
@@ -156,7 +154,7 @@ class ArchitectureTest < Skep::TestCase
 
   # The component's code as "path:line: text", comments left out.
   def code_of(component)
-    Dir.glob("lib/skep/#{component}{.rb,/**/*.rb}", base: ROOT).flat_map do |path|
+    Dir.glob("skep*/lib/skep/#{component}{.rb,/**/*.rb}", base: ROOT).flat_map do |path|
       lines = File.readlines("#{ROOT}/#{path}", encoding: "UTF-8")
       lines.map.with_index(1) { |line, number| "#{path}:#{number}: #{line}" unless line[/\A\s*#/] }
     end.compact

@@ -14,6 +14,7 @@ class CommandLineFilesTest < Skep::TestCase
   end
 
   test "each of them is a file of the gem" do
-    assert_empty CommandLineFiles::ALL.keys - Gem::Specification.load("#{ROOT}/skep.gemspec").files
+    files = Gem::Specification.load("#{ROOT}/skep/skep.gemspec").files
+    assert_empty CommandLineFiles::ALL.keys - files.map { |path| "skep/#{path}" }
   end
 end

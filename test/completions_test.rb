@@ -4,7 +4,7 @@ require "test_helper"
 require "socket"
 require "tmpdir"
 
-# The files of completions/, in those shells that are installed.
+# The files of skep/completions/, in those shells that are installed.
 class CompletionsTest < Skep::TestCase
   # Typed text, and its completions.
   CASES = { "skep sta" => %w[status], "skep re" => %w[reload restart resume],
@@ -12,7 +12,7 @@ class CompletionsTest < Skep::TestCase
             "skep status --p" => %w[--partitions], "skep status b" => %w[billing books],
             "skep scale --control x m" => %w[mail],
             "skep kafka br" => %w[broker], "skep run --no" => %w[--nodes] }.freeze
-  FOLDER = File.expand_path("../completions", __dir__)
+  FOLDER = File.expand_path("../skep/completions", __dir__)
   BASH = <<~'SH'
     . "$1"
     while read -ra COMP_WORDS; do

@@ -11,7 +11,7 @@ class DocsInternalsTest < Skep::TestCase
   private_constant :ROOT, :FILE, :CONSTANT, :FOREIGN
 
   test "each file named in docs/internals is one of lib or of the tests" do
-    files = Dir.glob("{lib,test}/**/*.rb", base: ROOT).map { |file| "/#{file}" }
+    files = Dir.glob("{skep*/lib,skep*/test,test}/**/*.rb", base: ROOT).map { |file| "/#{file}" }
     missing = named("docs/internals/*.md", FILE).reject do |name|
       files.any? { |file| file.end_with?("/#{name}") }
     end
@@ -19,7 +19,8 @@ class DocsInternalsTest < Skep::TestCase
   end
 
   test "each class named in docs/internals and docs/decisions is defined in lib" do
-    code = Dir.glob("#{ROOT}/lib/**/*.rb").map { |file| File.read(file, encoding: "UTF-8") }.join
+    files = Dir.glob("#{ROOT}/skep*/lib/**/*.rb")
+    code = files.map { |file| File.read(file, encoding: "UTF-8") }.join
     names = named("docs/{internals,decisions}/*.md", CONSTANT).map { |name| name[/\w+\z/] }
     names -= FOREIGN
     undefined = names.uniq.reject do |name|

@@ -41,7 +41,7 @@ class DocsTest < Skep::TestCase
     Skep::CLI.start(["help"], out:)
     assert_match(/^  version +Show/, out.string)
     assert_includes text("docs/reference/cli.md"), "| `skep version` |"
-    assert_includes text("man/skep.1"), ".SS skep version"
+    assert_includes text("skep/man/skep.1"), ".SS skep version"
   end
 
   test "README's recording is small, moves only where motion is wanted, and shows known events" do

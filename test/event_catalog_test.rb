@@ -39,8 +39,8 @@ class EventCatalogTest < Skep::TestCase
 
   def code
     parts = "swarm,kafka,control,log,systemd,metrics,rails"
-    files = Dir.glob("#{ROOT}/lib/skep/{#{parts}}{.rb,/**/*.rb}")
-    files -= ["#{ROOT}/lib/skep/log/event_catalog.rb"]
+    files = Dir.glob("#{ROOT}/skep*/lib/skep/{#{parts}}{.rb,/**/*.rb}")
+    files -= ["#{ROOT}/skep/lib/skep/log/event_catalog.rb"]
     @code ||= files.flat_map { |file| File.readlines(file, encoding: "UTF-8") }
                    .grep_v(/^\s*#/).join
   end

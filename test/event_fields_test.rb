@@ -34,7 +34,7 @@ class EventFieldsTest < Skep::TestCase
 
   private
 
-  def files = Dir.glob("#{ROOT}/lib/skep/**/*.rb").sort
+  def files = Dir.glob("#{ROOT}/skep*/lib/skep/**/*.rb").sort
 
   def calls = @calls ||= files.flat_map { |file| calls_in(code(file)) }
 

@@ -3,7 +3,7 @@
 require "test_helper"
 require_relative "../rakelib/command_line_files"
 
-# man/skep.1, checked by the programs that show manual pages.
+# skep/man/skep.1, checked by the programs that show manual pages.
 class ManTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
   private_constant :ROOT
@@ -22,7 +22,7 @@ class ManTest < Skep::TestCase
       missing tool unless system("command -v #{tool} > /dev/null")
 
       env = { "MANPAGER" => "cat" }
-      out, err, status = run_command(env, *how, "#{ROOT}/man/skep.1", timeout: 30)
+      out, err, status = run_command(env, *how, "#{ROOT}/skep/man/skep.1", timeout: 30)
       assert_predicate status, :success?, out + err
       assert_equal "", err
     end
@@ -30,5 +30,5 @@ class ManTest < Skep::TestCase
 
   private
 
-  def page = File.read("#{ROOT}/man/skep.1", encoding: "UTF-8")
+  def page = File.read("#{ROOT}/skep/man/skep.1", encoding: "UTF-8")
 end

@@ -14,58 +14,59 @@ class SourceRulesTest < Skep::TestCase
   private_constant :ROOT, :FROZEN, :PREFACE, :FOREIGN_C, :WAITS, :PEERS
 
   test "no code waits by sleep or Thread.pass" do
-    assert_empty code("{lib,exe,test,benchmark,examples/demo}/**/*").grep(WAITS).grep_v(PEERS)
+    assert_empty code("{skep*,test,benchmark,examples/demo}/**/*").grep(WAITS).grep_v(PEERS)
   end
 
   # It may jump: decisions use Skep::OS.now.
   test "the wall clock is used for output only" do
-    looks = code("{lib,exe}/**/*").grep(/\bTime\.(?:now|new)\b|CLOCK_REALTIME/)
-    assert_empty looks.grep_v(%r{\Alib/skep/(?:log/event_log|control/server)\.rb:})
+    looks = code("skep*/{lib,exe}/**/*").grep(/\bTime\.(?:now|new)\b|CLOCK_REALTIME/)
+    assert_empty looks.grep_v(%r{\Askep/lib/skep/(?:log/event_log|control/server)\.rb:})
   end
 
   # The fallback has no pidfd, so it checks the process of a pid before it signals it.
   test "no code signals a pid" do
-    calls = code("{lib,exe}/**/*").grep(/\bProcess\.kill\b/)
-    assert_empty calls.grep_v(%r{\Alib/skep/os/pidfd/fallback\.rb:})
+    calls = code("skep*/{lib,exe}/**/*").grep(/\bProcess\.kill\b/)
+    assert_empty calls.grep_v(%r{\Askep/lib/skep/os/pidfd/fallback\.rb:})
   end
 
   # Skep::OS.pipe has the reason.
   test "no code calls IO.pipe instead of Skep::OS.pipe" do
-    pipes = code("lib/**/*").grep(/\bIO\.pipe\b/)
-    assert_empty pipes.grep_v(%r{\Alib/skep/(?:os\.rb|cli/doctor/)})
+    pipes = code("skep*/lib/**/*").grep(/\bIO\.pipe\b/)
+    assert_empty pipes.grep_v(%r{\Askep/lib/skep/(?:os\.rb|cli/doctor/)})
   end
 
   test "no code uses autoload, which a fork could interrupt" do
-    assert_empty code("lib/**/*").grep(/\bautoload\b(?!\?)/)
+    assert_empty code("skep*/lib/**/*").grep(/\bautoload\b(?!\?)/)
   end
 
   # Skep.map sends between two forks of one program, over a socket that no other process has.
   test "only a map's items and results, and messages in them, are marshalled" do
-    marshalling = code("lib/**/*").grep(/\bMarshal\b/)
-    assert_empty marshalling.grep_v(%r{\Alib/skep/(work/map/serializer|kafka/message)\.rb:})
+    marshalling = code("skep*/lib/**/*").grep(/\bMarshal\b/)
+    assert_empty marshalling.grep_v(%r{/lib/skep/(work/map/serializer|kafka/message)\.rb:})
   end
 
   test "each rescue of Exception has a comment with the reason" do
-    assert_empty lines("lib/**/*").grep(/rescue Exception(?!.*# \S)|\brescue nil\b/)
+    assert_empty lines("skep*/lib/**/*").grep(/rescue Exception(?!.*# \S)|\brescue nil\b/)
   end
 
   test "every Ruby file freezes its strings" do
-    ruby = files("{lib,ext,test,examples,benchmark}/**/*.rb") +
-           files("{Gemfile,Rakefile,*.gemspec,exe/*}")
+    ruby = files("{skep*,test,examples,benchmark}/**/*.rb") +
+           files("{Gemfile,Rakefile,*.rb,skep*/*.gemspec,skep/exe/*}")
     assert_empty(ruby.reject { |file| text(file).match?(FROZEN) })
   end
 
   test "every file of lib and benchmark has a comment that describes it" do
-    undescribed = files("{lib,benchmark}/**/*.rb").reject { |file| text(file).match?(PREFACE) }
-    assert_equal ["lib/skep/version.rb"], undescribed
+    files = files("{skep*/lib,benchmark}/**/*.rb")
+    undescribed = files.reject { |file| text(file).match?(PREFACE) }
+    assert_equal ["skep/lib/skep/version.rb"], undescribed
   end
 
   test "C functions are static, or have the prefix skep_" do
-    assert_empty(files("ext/**/*.c").select { |file| text(file).match?(FOREIGN_C) })
+    assert_empty(files("skep*/ext/**/*.c").select { |file| text(file).match?(FOREIGN_C) })
   end
 
   test "no file has a path of the machine it was written on" do
-    folders = %w[lib ext exe test bin docs examples benchmark .ci .github]
+    folders = %w[skep* test bin docs examples benchmark .ci .github]
     everything = lines("{#{folders.join(",")}}/**/*") + lines("{*,.*}")
     assert_empty everything.grep(%r{(?<![\w.])/(?:work|home)/\w})
   end

@@ -6,8 +6,9 @@ require_relative "../rakelib/stats"
 # What `rake stats` counts.
 class StatsTest < Skep::TestCase
   test "a file counts for the component whose folder it is in or beside" do
-    { "lib/skep.rb" => "others", "lib/skep/kafka.rb" => "kafka", "lib/skep/version.rb" => "others",
-      "lib/skep/kafka/producer.rb" => "kafka" }.each do |path, component|
+    { "skep/lib/skep.rb" => "others", "skep-kafka/lib/skep/kafka.rb" => "kafka",
+      "skep/lib/skep/version.rb" => "others", "skep-kafka/lib/skep/kafka/producer.rb" => "kafka",
+      "skep-rails/lib/active_job/adapter.rb" => "others" }.each do |path, component|
       assert_equal component, Stats.component(path), path
     end
   end

@@ -11,8 +11,7 @@
 #     end
 #   end
 
-$LOAD_PATH.unshift(File.expand_path("../lib", __dir__)) # for `ruby test/os/pidfd_test.rb`
-$LOAD_PATH.unshift(__dir__)
+require_relative "load_path" # for `ruby -Itest skep/test/os/pidfd_test.rb`
 
 require "minitest/autorun"
 require "support/default_signals"

@@ -4,8 +4,8 @@ require "open3"
 
 # The checkout of skep that is measured: this one or another one.
 #
-#   Checkout.flags                          # => ["-I", ".../lib"], for a Ruby that loads skep
-#   Checkout.exe                            # => ".../exe/skep"
+#   Checkout.flags                          # => ["-r", ".../load_path"], for a Ruby that loads skep
+#   Checkout.exe                            # => ".../skep/exe/skep"
 #   Checkout.file("benchmark/…/swarm.rb")   # the checkout's own file, else this one's
 #   Checkout.use("/path/to/other") { … }    # uses another one in the block
 #   Checkout.label("/path/to/other")        # => "@1c03d1c"
@@ -18,8 +18,8 @@ module Skep
 
       class << self
         def path = @path || HERE
-        def flags = ["-I", "#{path}/lib"]
-        def exe = "#{path}/exe/skep"
+        def flags = ["-r", "#{path}/load_path"]
+        def exe = "#{path}/skep/exe/skep"
 
         def file(relative)
           [path, HERE].map { |root| File.join(root, relative) }.find { |file| File.exist?(file) }
@@ -35,8 +35,8 @@ module Skep
 
         # Returns a sentence with the reason why it can't be measured, or nil.
         def refusal(path)
-          return "#{path} is no checkout of skep" unless File.exist?("#{path}/exe/skep")
-          return unless OS.native? && Dir.glob("#{path}/lib/skep/skep_ext.*").empty?
+          return "#{path} is no checkout of skep" unless File.exist?("#{path}/skep/exe/skep")
+          return unless OS.native? && Dir.glob("#{path}/skep/lib/skep/skep_ext.*").empty?
 
           "the C part of #{path} isn't built: run `bundle exec rake compile` there"
         end
@@ -50,7 +50,8 @@ module Skep
           return ENV.fetch("SKEP_BENCH_COMMIT") if ENV["SKEP_BENCH_COMMIT"]
 
           known = git(HERE, "rev-parse", "--short", "HEAD") or return
-          git(HERE, "status", "--porcelain", "--", "lib", "ext") == "" ? known : "#{known}, changed"
+          changes = git(HERE, "status", "--porcelain", "--", *Dir.glob("skep*", base: HERE))
+          changes == "" ? known : "#{known}, changed"
         end
 
         private

@@ -2,7 +2,7 @@
 
 # Maps one kind of items in one way, and prints the median of some repetitions.
 #
-#   ruby -I lib measure.rb skep integers 50000
+#   ruby -r./load_path measure.rb skep integers 50000
 #   ruby -I parallel/lib measure.rb parallel megabytes 100
 #
 # It fails if a result is wrong.

@@ -16,12 +16,12 @@ require "rbconfig"
 module Skep
   module Demo
     class SwarmProcess
-      LIB = File.expand_path("../../lib", __dir__)
+      LOAD_PATH = File.expand_path("../../load_path", __dir__)
       FILE = File.expand_path("swarm.rb", __dir__)
       PROGRAM = "require 'skep/cli'; Skep::OS::ProcessTree::Prctl.parent_death_signal = :TERM; " \
                 "exit Skep::CLI.start(ARGV)"
       SECONDS = 10.0 # to end in, before the next signal
-      private_constant :LIB, :FILE, :PROGRAM, :SECONDS
+      private_constant :LOAD_PATH, :FILE, :PROGRAM, :SECONDS
 
       attr_reader :log, :pidfd
 
@@ -33,7 +33,7 @@ module Skep
         environment = { "SKEP_RUN_DIR" => folder, "SKEP_DEMO_LEDGERS" => folder,
                         "SKEP_DEMO_TOPIC" => topic.name,
                         "SKEP_DEMO_KAFKA" => JSON.generate(topic.settings) }
-        pid = Process.spawn(environment, RbConfig.ruby, "-I", LIB, "-e", PROGRAM, "run", FILE,
+        pid = Process.spawn(environment, RbConfig.ruby, "-r", LOAD_PATH, "-e", PROGRAM, "run", FILE,
                             "--nodes", nodes.to_s, "--log-format", "json",
                             in: File::NULL, out: writer, err: [@errors, "a"], pgroup: true)
         writer.close

@@ -37,7 +37,7 @@ end
 # Ignores Ctrl-C: the swarm gets it, too, and stops.
 def swarm(env, file)
   trap("INT") { nil }
-  skep = File.expand_path("../../exe/skep", __dir__)
+  skep = File.expand_path("../../skep/exe/skep", __dir__)
   Process.wait(spawn(env, RbConfig.ruby, skep, "run", file))
 end
 

@@ -7,7 +7,7 @@ return if defined?(CommentConversion) # YARD loads this file each time it reads 
 
 # Converts skep's comments to YARD's documentation. .yardopts loads it.
 #
-# - The types of a method in sig/ become its signature and its return type.
+# - The types of a method in a gem's sig/ become its signature and its return type.
 # - A file's first comment documents the class or module that the file is named after.
 # - YARD's Markdown takes lines as code if they are indented by four columns; the comments of skep
 #   indent code by two.
@@ -21,7 +21,7 @@ module CommentConversion
   ORDINARY = %i[inspect to_s dup clone _dump _load].freeze
   STAND_INS = { "Skep::Swarm::Processes::ThreadContext" => "Skep::Swarm::Node",
                 "Skep::Kafka::Testing::FakeNode" => "Skep::Swarm::Node" }.freeze
-  SIGNATURES = Signatures.new(File.expand_path("../../sig", __dir__))
+  SIGNATURES = Signatures.new(*Dir[File.expand_path("../../skep*/sig", __dir__)])
   PREFACE = /\A# frozen_string_literal: true\n(?:\n|require.*\n)*((?:#.*\n)+)/
   # Returns true for a member of a Struct, for which YARD writes a text of its own.
   MEMBER = lambda do |method|
@@ -89,9 +89,9 @@ module CommentConversion
 
   # Returns the file that is named after the object: by its whole path, or by its name.
   def file_of(object)
-    path = "lib/#{object.path.gsub("::", "/").downcase}.rb"
+    path = "/lib/#{object.path.gsub("::", "/").downcase}.rb"
     files = object.files.map(&:first)
-    files.find { |file| file.delete("_") == path } ||
+    files.find { |file| file.delete("_").end_with?(path) } ||
       files.find { |file| File.basename(file).delete("_") == File.basename(path) }
   end
 

@@ -4,7 +4,7 @@ require "yard"
 
 # The public objects of the reference, checked for missing texts and unknown names.
 #
-#   Reference.new.undocumented            # => ["lib/skep/os.rb:12 Skep::OS.now", …]
+#   Reference.new.undocumented            # => ["skep/lib/skep/os.rb:12 Skep::OS.now", …]
 #   Reference.new.unknown(["README.md"])  # => ["Skep::Missing", …], names in these pages
 class Reference
   NAME = /\bSkep(?:(?:::[A-Z]\w*)+(?:\.[a-z]\w*[?!]?)?|\.[a-z]\w*[?!]?)/

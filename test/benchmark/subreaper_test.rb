@@ -71,7 +71,7 @@ class BenchmarkSubreaperTest < Skep::TestCase
   # subreaper's pid once all runs.
   def run_benchmark(acts, ends = "nil")
     program = format(BENCHMARK, acts, ends)
-    subreaper = IO.popen([RbConfig.ruby, "-Ilib", "-e", program], "r+")
+    subreaper = IO.popen([RbConfig.ruby, "-r./load_path", "-e", program], "r+")
     lines = Array.new(4) { wait_readable(subreaper).gets.chomp }
     yield subreaper.pid if block_given?
     lines.concat(subreaper.each_line.map(&:chomp))

@@ -9,8 +9,8 @@ require_relative "../../examples/demo/command"
 # `bin/demo` as a whole, with the embedded broker.
 class DemoTest < Skep::TestCase
   PROGRAM = File.expand_path("../../examples/demo/command.rb", __dir__)
-  LIB = File.expand_path("../../lib", __dir__)
-  private_constant :PROGRAM, :LIB
+  LOAD_PATH = File.expand_path("../../load_path", __dir__)
+  private_constant :PROGRAM, :LOAD_PATH
 
   test "a wrong command line is reported in a sentence, and nothing is started" do
     { %w[--nodes 0] => /--nodes must be between 1 and 1000 \(got 0\)/,
@@ -46,7 +46,7 @@ here] => /--brokers must be HOST:PORT \(got here\)/ }.each do |arguments, senten
   test "prints its progress, and stops in order on SIGTERM" do
     Dir.mktmpdir do |folder|
       out, writer = IO.pipe
-      pid = spawn({ "TMPDIR" => folder }, RbConfig.ruby, "-I", LIB, PROGRAM, "--kills", "0",
+      pid = spawn({ "TMPDIR" => folder }, RbConfig.ruby, "-r", LOAD_PATH, PROGRAM, "--kills", "0",
                   "--nodes", "2", "--messages", "20000", out: writer, err: writer)
       writer.close
       text = read_until(out, /working|left$/)

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 # Counts the files, and the classes of objects, that run in eight operations of a swarm, over all of
-# its processes: four of lib/skep/swarm (SwarmJourneys) and four of lib/skep/kafka (KafkaJourneys).
+# its processes: four of skep/swarm (SwarmJourneys) and four of skep/kafka (KafkaJourneys).
 #
-#   ruby test/journeys/journeys.rb [LIB [swarm|kafka]]   # LIB: another checkout's lib, to compare
+#   ruby test/journeys/journeys.rb [CHECKOUT [swarm|kafka]]   # another checkout, to compare
 #
 # A file runs when one of its methods is called (TracePoint, trace.rb); methods written in C don't
 # count. A class or module whose own methods are called counts as an object, too. Each operation has
@@ -28,7 +28,7 @@ class Journeys
   ROOT = File.expand_path("../..", __dir__)
   private_constant :TIMES, :ROOT
 
-  def initialize(lib) = @lib = File.expand_path(lib)
+  def initialize(checkout) = @checkout = File.expand_path(checkout)
 
   def run
     operations.each do |name, operation|
@@ -71,14 +71,14 @@ class Journeys
   # The environment in which the processes of a swarm are traced. RUBYOPT replaces that of Bundler,
   # which would add this checkout's lib to the load path.
   def traced
-    { "SKEP_JOURNEY" => "#{@folder}/trace", "SKEP_JOURNEY_LIB" => @lib,
+    { "SKEP_JOURNEY" => "#{@folder}/trace", "SKEP_JOURNEY_CHECKOUT" => @checkout,
       "RUBYOPT" => "-r#{__dir__}/trace.rb" }
   end
 
   def untraced = { "RUBYOPT" => nil, "SKEP_RUN_DIR" => @folder }
 
   # The command line of `skep` with these arguments.
-  def skep(*arguments) = [RbConfig.ruby, "-I#{@lib}", "#{@lib}/../exe/skep", *arguments]
+  def skep(*arguments) = [RbConfig.ruby, "#{@checkout}/skep/exe/skep", *arguments]
 
   def run_file(name) = skep("run", "#{@folder}/#{name}.rb", "--log-format", "json")
 
@@ -96,7 +96,7 @@ end
 require_relative "swarm_journeys"
 require_relative "kafka_journeys"
 
-lib = ARGV.fetch(0, "#{__dir__}/../../lib")
+checkout = ARGV.fetch(0, "#{__dir__}/../..")
 parts = { "swarm" => SwarmJourneys, "kafka" => KafkaJourneys }
 parts = { ARGV[1] => parts.fetch(ARGV[1]) } if ARGV[1]
-parts.each_value { |journeys| journeys.new(lib).run }
+parts.each_value { |journeys| journeys.new(checkout).run }

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The operations of lib/skep/kafka, with the embedded broker (`skep kafka broker`). The node has
+# The operations of skep/kafka, with the embedded broker (`skep kafka broker`). The node has
 # processed a message of each partition before an operation begins.
 #
 # An operation ends when the broker has the group's committed offset, which a client that isn't

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The operations of lib/skep/swarm, in a swarm of two nodes without a message source. Only the
+# The operations of skep/swarm, in a swarm of two nodes without a message source. Only the
 # breach has a memory_limit: with one, skep measures new nodes several times a second in any case.
 class SwarmJourneys < Journeys
   IDLE = 0.5 # seconds

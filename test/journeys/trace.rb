@@ -4,7 +4,7 @@
 # each process: a line "seconds path method class" whenever another method than before is called.
 module JourneyTrace
   FOLDER = ENV.fetch("SKEP_JOURNEY")
-  LIB = "#{ENV.fetch("SKEP_JOURNEY_LIB")}/skep/"
+  LIB = %r{\A#{Regexp.escape(ENV.fetch("SKEP_JOURNEY_CHECKOUT"))}/skep[a-z-]*/lib/skep/}
   # The object may be of a class that defines its own `name` or `class`.
   MODULE_NAME = Module.instance_method(:name)
   CLASS = Kernel.instance_method(:class)
@@ -14,7 +14,7 @@ module JourneyTrace
     def start
       @pid = nil
       TracePoint.new(:call) do |point|
-        note(point.path, point.method_id, point.self) if point.path.start_with?(LIB)
+        note(point.path, point.method_id, point.self) if point.path.match?(LIB)
       end.enable
     end
 
@@ -26,7 +26,7 @@ module JourneyTrace
 
       @path, @method = path, method
       now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      out.syswrite("#{now} #{path[LIB.size..]} #{method} #{name(object)}\n")
+      out.syswrite("#{now} #{path.sub(LIB, "")} #{method} #{name(object)}\n")
     end
 
     # Returns the name of the object's class, or its own if it is a class or a module.

@@ -22,8 +22,8 @@ Scenario.play do
   RUBY
   start = lambda do
     reader, writer = IO.pipe
-    library = File.expand_path("../../lib", __dir__)
-    pid = Process.spawn({ "SKEP_RUN_DIR" => directory }, RbConfig.ruby, "-I", library, program,
+    load_path = File.expand_path("../../load_path", __dir__)
+    pid = Process.spawn({ "SKEP_RUN_DIR" => directory }, RbConfig.ruby, "-r", load_path, program,
                         out: writer)
     writer.close
     [pid, reader]

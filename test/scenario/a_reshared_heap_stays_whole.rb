@@ -69,8 +69,8 @@ PROGRAM = <<~'RUBY'
 RUBY
 
 Scenario.play do
-  library = File.expand_path("../../lib", __dir__)
-  command = [RbConfig.ruby, "-I#{library}", "-e", PROGRAM, "--", ENV.fetch("ROUNDS", "5")]
+  load_path = File.expand_path("../../load_path", __dir__)
+  command = [RbConfig.ruby, "-r#{load_path}", "-e", PROGRAM, "--", ENV.fetch("ROUNDS", "5")]
   out = IO.popen(command, err: %i[child out], &:read)
   must("keep every heap consistent: #{out.lines.first(20).join}") { out == "sound\n" }
 end

@@ -99,8 +99,8 @@ end
 
 # Returns [signal, signal to the group, old one alive, new one alive, status, signals received...]
 def play_rounds(pure)
-  lib = File.expand_path("../../lib", __dir__)
-  program = [RbConfig.ruby, "-w", "-I#{lib}", "-e", ROUNDS, SETTING]
+  load_path = File.expand_path("../../load_path", __dir__)
+  program = [RbConfig.ruby, "-w", "-r#{load_path}", "-e", ROUNDS, SETTING]
   out, err, status = Open3.capture3({ "SKEP_PURE" => pure }, *NAMESPACE, *program)
   fine = status.success? && err.empty? && out.lines.size == 40
   raise Scenario::Failed, "not 40 rounds: #{err}#{out}" unless fine

@@ -62,7 +62,8 @@ Scenario.play do
     swarm.run
   RUBY
   io = IO.popen({ "SKEP_RUN_DIR" => directory, "PLACE" => directory },
-                [RbConfig.ruby, "-I", File.expand_path("../../lib", __dir__), "-e", program], "r+")
+                [RbConfig.ruby, "-r", File.expand_path("../../load_path", __dir__), "-e", program],
+                "r+")
   line = lambda do |pattern|
     loop do
       text = io.gets or raise Scenario::Failed, "the program ended"

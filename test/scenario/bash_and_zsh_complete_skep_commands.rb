@@ -11,7 +11,7 @@ TYPED = { "skep sta" => "skep status", "skep status bi" => "skep status billing"
           "skep scale --control " => "skep scale --control swarm.rb",
           "skep run --no" => "skep run --nodes", "skep kafka br" => "skep kafka broker",
           "skep check sw" => "skep check swarm.rb" }.freeze
-COMPLETIONS = File.expand_path("../../completions", __dir__)
+COMPLETIONS = File.expand_path("../../skep/completions", __dir__)
 # How each shell loads its script.
 SHELLS = {
   "bash" => [Terminal::BASH, ". #{COMPLETIONS}/skep.bash"],

@@ -95,8 +95,8 @@ SOURCE = <<~'RUBY'
 RUBY
 
 Scenario.play do
-  library = File.expand_path("../../lib", __dir__)
-  File.write("#{directory}/plant.rb", "$LOAD_PATH.unshift(#{library.inspect})\n#{PLANT}")
+  load_path = File.expand_path("../../load_path", __dir__)
+  File.write("#{directory}/plant.rb", "require #{load_path.inspect}\n#{PLANT}")
   run = lambda do |**env|
     run_swarm(SOURCE, before: "require \"#{directory}/plant.rb\"", env:)
   end

@@ -53,7 +53,7 @@ Scenario.play do
   end
   all_reported = -> { %w[mold helper node].all? { |role| File.size?("#{directory}/#{role}") } }
   place = "PLACE = #{directory.inspect}\n"
-  ruby = [RbConfig.ruby, "-I", File.expand_path("../../lib", __dir__)]
+  ruby = [RbConfig.ruby, "-r", File.expand_path("../../load_path", __dir__)]
   plain = lambda do |before|
     JSON.parse(IO.popen([*ruby, "-e", "#{REPORT}#{before}; puts report.to_json"], &:read))
   end

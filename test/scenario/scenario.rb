@@ -14,7 +14,7 @@
 #     swarm.await("node_ready", times: 2)
 #     must("end with 0") { swarm.stop.exitstatus == 0 }
 #   end
-$LOAD_PATH.unshift(File.expand_path("../../lib", __dir__))
+require_relative "../../load_path"
 require "skep"
 require_relative "../support/default_signals"
 require_relative "../support/means"
@@ -60,7 +60,7 @@ class Scenario
 
   # A `skep run` that the scenario started, followed by its log.
   class RunningSwarm
-    SKEP = File.expand_path("../../exe/skep", __dir__)
+    SKEP = File.expand_path("../../skep/exe/skep", __dir__)
 
     attr_reader :pid, :events, :lines, :directory
 
@@ -281,10 +281,11 @@ class Scenario
   def public_skep
     @public_skep ||= begin
       place = File.join(directory, "code").tap { |path| Dir.mkdir(path) }
-      FileUtils.cp_r(%w[exe lib].map { |name| File.expand_path("../../#{name}", __dir__) }, place)
+      root = File.expand_path("../..", __dir__)
+      FileUtils.cp_r(Dir["#{root}/{skep*,load_path.rb}"], place)
       FileUtils.chmod_R("a+rX", place)
       File.chmod(0o755, directory)
-      File.join(place, "exe/skep")
+      File.join(place, "skep/exe/skep")
     end
   end
 

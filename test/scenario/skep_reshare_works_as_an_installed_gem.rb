@@ -31,7 +31,7 @@ Scenario.play do
   builder, typist = user.builder, user.typist
   user.write("swarm.rb", SWARM)
   install = lambda do |gem|
-    builder.type("gem build #{gem}.gemspec -o #{gem}.gem && gem install --local ./#{gem}.gem")
+    builder.type("gem build -C #{gem} -o ../#{gem}.gem && gem install --local ./#{gem}.gem")
   end
   install.call("skep")
   refuse(typist)

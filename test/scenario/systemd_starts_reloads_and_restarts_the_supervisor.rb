@@ -13,9 +13,9 @@ HERE = <<~INI
   [Service]
   WorkingDirectory=#{OwnSystemd::OURS}
   ExecStart=
-  ExecStart=#{RbConfig.ruby} #{OwnSystemd::CODE}/exe/skep run swarm.rb
+  ExecStart=#{RbConfig.ruby} #{OwnSystemd::CODE}/skep/exe/skep run swarm.rb
   ExecReload=
-  ExecReload=#{RbConfig.ruby} #{OwnSystemd::CODE}/exe/skep reload %i
+  ExecReload=#{RbConfig.ruby} #{OwnSystemd::CODE}/skep/exe/skep reload %i
   User=nobody
   Group=nogroup
   ProtectHome=read-only
@@ -45,7 +45,7 @@ RUBY
 Scenario.play do
   OwnSystemd.possible? or missing "root and systemd"
 
-  systemd = OwnSystemd.new(directory, code: File.expand_path("../..", public_skep))
+  systemd = OwnSystemd.new(directory, code: File.expand_path("../../..", public_skep))
   at_end { systemd.stop }
   file = File.join(directory, "swarm.rb")
   File.write(file, SWARM)

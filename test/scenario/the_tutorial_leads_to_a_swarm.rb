@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Types the commands of docs/install.md and docs/getting_started.md as they are. skep is built and
-# installed as a gem into an empty GEM_HOME, where it needs no other gem. The programs are written
-# into an empty directory and run there, by hand and on an embedded broker. Their logs match the
-# page. (README's programs are run by the scenarios of Rails and of the examples.)
+# Types the commands of docs/install.md and docs/getting_started.md as they are. The gems are built
+# and installed into an empty GEM_HOME; skep and skep-map need no gem of others there. The programs
+# are written into an empty directory and run there, by hand and on an embedded broker. Their logs
+# match the page. (README's programs are run by the scenarios of Rails and of the examples.)
 require_relative "scenario"
 require_relative "support/new_user"
 require_relative "support/page"
@@ -29,13 +29,17 @@ def must_log(run, shown)
   end
 end
 
-# Builds and installs the gem from the checkout.
+# Builds and installs the gems from the checkout. What skep-kafka depends on is installed elsewhere,
+# so that no network is needed.
 def install(user)
   builder = user.builder
-  INSTALL.commands.grep_v(/karafka-rdkafka/).each { |command| builder.type(command) }
+  *commands, kafka = INSTALL.commands
+  commands.each { |command| builder.type(command) }
+  must("need no other gem: #{user.installed}") { user.installed.grep_v(/\Askep-/).empty? }
   must("print its version") { builder.type("skep --version").match?(/\Askep \d.* native\)/) }
   must("print its help") { builder.type("skep --help").include?("skep help COMMAND") }
-  must("need no other gem") { user.installed.grep_v(/\Askep-/).empty? }
+  user.builder(kafka: true).type("#{kafka} --local")
+  must("have three gems: #{user.installed}") { user.installed.size == 3 }
 end
 
 # Types the page's commands on its first swarm.

@@ -11,7 +11,7 @@ SHOWN = <<~RUBY
     swarm.work { |node| node.ready!; node.wait until node.stopping? }
   end
 RUBY
-SKEP = "#{RbConfig.ruby} -w -I#{$LOAD_PATH.first} #{Scenario::RunningSwarm::SKEP}"
+SKEP = "#{RbConfig.ruby} -w #{Scenario::RunningSwarm::SKEP}"
 TOP = "#{SKEP} top"
 
 # Returns the pids of the nodes that the table shows as ready.

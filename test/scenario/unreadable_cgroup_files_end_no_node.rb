@@ -28,8 +28,8 @@ UNREADABLE = <<~'RUBY'
 RUBY
 
 Scenario.play do
-  library = File.expand_path("../../lib", __dir__)
-  File.write("#{directory}/plant.rb", "$LOAD_PATH.unshift(#{library.inspect})\n#{UNREADABLE}")
+  load_path = File.expand_path("../../load_path", __dir__)
+  File.write("#{directory}/plant.rb", "require #{load_path.inspect}\n#{UNREADABLE}")
   swarm = run_swarm(<<~'RUBY', before: "require \"#{directory}/plant.rb\"")
     Skep.swarm "group", nodes: 2, memory_limit: "100M", max_restarts: 1_000 do |swarm|
       swarm.work do |node|

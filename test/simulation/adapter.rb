@@ -2,7 +2,7 @@
 
 require "skep/swarm"
 
-# All names from lib/skep/swarm that the simulation uses. A rename there needs a change here only.
+# All names from skep/swarm that the simulation uses. A rename there needs a change here only.
 module Simulation
   module Adapter
     Swarm = Skep::Swarm

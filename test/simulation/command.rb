@@ -2,10 +2,10 @@
 
 # The command behind the rake tasks of the simulation:
 #
-#   ruby -Ilib -Itest test/simulation/command.rb seeds 10000 [FIRST]
-#   ruby -Ilib -Itest test/simulation/command.rb seed 42          # replays and shrinks
-#   ruby -Ilib -Itest test/simulation/command.rb mutations
-#   ruby -Ilib -Itest test/simulation/command.rb coverage 2000    # the lines that seeds don't reach
+#   ruby -r./test/load_path test/simulation/command.rb seeds 10000 [FIRST]
+#   ruby -r./test/load_path test/simulation/command.rb seed 42          # replays and shrinks
+#   ruby -r./test/load_path test/simulation/command.rb mutations
+#   ruby -r./test/load_path test/simulation/command.rb coverage 2000  # lines that seeds miss
 require "simulation/campaign"
 require "simulation/shrink"
 require "simulation/reach"

@@ -239,7 +239,7 @@ module Simulation
         Dir.mktmpdir("skep-mutation") do |folder|
           plant_all(folder, patches)
           program = ["test/simulation/command.rb", "hunt", SEEDS, STEP].map(&:to_s)
-          folders = ["-I#{folder}", "-Ilib", "-Itest"]
+          folders = ["-I#{folder}", "-r./test/load_path"]
           text = IO.popen([RbConfig.ruby, *folders, *program], &:read)
           raise "the mutated program fails" unless $CHILD_STATUS.success?
 

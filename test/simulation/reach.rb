@@ -33,8 +33,9 @@ module Simulation
       private
 
       def lines(seeds)
-        text = IO.popen([RbConfig.ruby, "-Ilib", "-Itest", "-e", PROGRAM, seeds.to_s], &:read)
-        all = JSON.parse(text).transform_keys { |path| path[%r{lib/skep/swarm/(.*)}, 1].to_s }
+        command = [RbConfig.ruby, "-r./test/load_path", "-e", PROGRAM, seeds.to_s]
+        text = IO.popen(command, &:read)
+        all = JSON.parse(text).transform_keys { |path| path[%r{/lib/skep/swarm/(.*)}, 1].to_s }
         ours = all.select do |path, _|
           path == "supervisor.rb" || FOLDERS.include?(path[%r{\A\w+(?=/)}])
         end

@@ -58,7 +58,7 @@ module Simulation
       @invariants.after_the_end
       self
     rescue StandardError, SystemStackError => e
-      lines = e.backtrace.grep(%r{lib/skep}).first(3).map { |line| line[%r{skep/.*}] }
+      lines = e.backtrace.grep(%r{/lib/skep}).first(3).map { |line| line[%r{(?<=/lib/).*}] }
       @kernel.violate("#{e.class}: #{e.message} #{lines}")
       self
     ensure

@@ -6,7 +6,7 @@ require "set"
 # Which constants the files of lib define, and which of them each class names. References are
 # resolved as Ruby does it, by the modules around them; calls of methods don't count.
 #
-#   graph = ConstantGraph.new(Dir["lib/skep/swarm/**/*.rb"], root: "Skep::Swarm")
+#   graph = ConstantGraph.new(Dir["skep/lib/skep/swarm/**/*.rb"], root: "Skep::Swarm")
 #   graph.references   # => [["Skep::Swarm::Nodes::Slot", "Skep::Swarm::IPC::ExitStatus"], …]
 #   graph.circles      # => [["Skep::Swarm::Supervisor", …], …], of classes, the largest first
 class ConstantGraph

@@ -7,12 +7,13 @@ require "fileutils"
 # list such bugs.
 #
 #   patch = Patch.new("skep/swarm/nodes/restart_history.rb", "times << now", "nil")
-#   patch.plant(folder)   # a Ruby with -Ifolder before -Ilib loads the changed file
+#   patch.plant(folder)   # a Ruby with -Ifolder before -r./load_path loads the changed file
 Patch = Struct.new(:file, :from, :to) do
   # A file that has been changed already is changed once more.
   def plant(folder)
     planted = "#{folder}/#{file}"
-    text = File.read(File.exist?(planted) ? planted : "lib/#{file}", encoding: "UTF-8")
+    original = Dir["skep*/lib/#{file}"].first
+    text = File.read(File.exist?(planted) ? planted : original, encoding: "UTF-8")
     count = text.scan(pattern).size
     raise "#{file}: #{from.inspect} occurs #{count} times" unless count == 1
 

@@ -83,8 +83,8 @@ module Processes
   def run_program(program, args = [], env: {}, timeout: 30, gems: false)
     source = File.file?(program) ? [program] : ["-e", program]
     bare = "--disable=gems" unless gems == :bundler
-    run_command({ **gems_by(gems), **env }, RbConfig.ruby, *bare, "-w", "-I#{ROOT}/lib", *source,
-                *args.map(&:to_s), timeout:)
+    run_command({ **gems_by(gems), **env }, RbConfig.ruby, *bare, "-w", "-r#{ROOT}/load_path",
+                *source, *args.map(&:to_s), timeout:)
   end
 
   # The same for any command. It inherits this environment, without the variables of Bundler.

@@ -3,7 +3,7 @@
 # Runs the given test files in several processes. Without arguments it runs all but test/benchmark;
 # with SKEP_PURE=1 those of the parts that have a fallback in Ruby, and of their users.
 #
-#   ruby -w -Ilib -Itest test/support/suite.rb [FILE or FOLDER...] [Minitest's options]
+#   ruby -w -r./test/load_path test/support/suite.rb [FILE or FOLDER...] [Minitest's options]
 #
 # `--processes N` or SKEP_TEST_PROCESSES=N sets how many. With 1, which is the default for a single
 # file, the tests run in this process. Scenarios are separate programs and never run here.
@@ -22,8 +22,9 @@ module TestSuite
   ROOT = File.expand_path("../..", __dir__)
   WORKERS_PER_PROCESSOR = 4 # a test mostly waits
   DURATIONS = ENV.fetch("SKEP_TEST_SECONDS", "#{ROOT}/tmp/test_seconds.json")
-  WITH_FALLBACKS = %w[test/os test/fork test/reshare test/swarm test/pid_cache_test.rb
-                      test/kafka/librdkafka test/kafka/flow_test.rb test/kafka/group_test.rb].freeze
+  WITH_FALLBACKS = %w[skep/test/os skep/test/fork skep/test/swarm skep/test/pid_cache_test.rb
+                      skep-kafka/test/kafka/librdkafka skep-kafka/test/kafka/flow_test.rb
+                      skep-kafka/test/kafka/group_test.rb skep-reshare/test].freeze
   private_constant :ROOT, :WORKERS_PER_PROCESSOR, :DURATIONS, :WITH_FALLBACKS
 
   # Runs Minitest's loop in a pool of workers, if more than one process is to run the tests.
@@ -79,7 +80,7 @@ module TestSuite
     def all_files
       return test_files(WITH_FALLBACKS) if ENV["SKEP_PURE"] == "1"
 
-      test_files(["test"]).grep_v(%r{\Atest/benchmark/})
+      test_files(["test", *Dir["skep*/test"].sort]).grep_v(%r{\Atest/benchmark/})
     end
 
     def test_files(paths)

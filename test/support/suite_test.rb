@@ -126,7 +126,7 @@ class SuiteTest < Skep::TestCase
     end
   end
 
-  def command = [RbConfig.ruby, "-w", "-Ilib", "-Itest", "test/support/suite.rb"]
+  def command = [RbConfig.ruby, "-w", "-r./test/load_path", "test/support/suite.rb"]
 
   def environment(directory)
     { "RUBYOPT" => nil, "BUNDLER_SETUP" => nil, "RUBYLIB" => $LOAD_PATH.grep(/minitest/).join(":"),

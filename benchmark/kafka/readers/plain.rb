@@ -5,7 +5,7 @@
 require_relative "tally"
 
 ENV["SKEP_PURE"] = Tally.wish("pure")
-$LOAD_PATH.unshift(Tally.wish("lib"))
+require Tally.wish("load_path")
 require "skep/kafka"
 
 module Skep

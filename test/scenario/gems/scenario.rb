@@ -110,7 +110,7 @@ class GemScenario < Scenario
 
   def start_puma
     reader, writer = IO.pipe
-    pid = Process.spawn(RbConfig.ruby, "-I#{File.expand_path("../../../lib", __dir__)}",
+    pid = Process.spawn(RbConfig.ruby, "-r#{File.expand_path("../../../load_path", __dir__)}",
                         Gem.bin_path("puma", "puma"), "-C", "#{directory}/puma.rb",
                         chdir: directory, out: writer, err: writer, pgroup: true)
     writer.close

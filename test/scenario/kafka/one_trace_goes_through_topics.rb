@@ -60,7 +60,7 @@ class Traced < KafkaScenario
       end
       OpenTelemetry.tracer_provider.shutdown
     RUBY
-    must("produce the orders") { system(RbConfig.ruby, "-Ilib", "-e", program) }
+    must("produce the orders") { system(RbConfig.ruby, "-r./load_path", "-e", program) }
   end
 
   def check(found)

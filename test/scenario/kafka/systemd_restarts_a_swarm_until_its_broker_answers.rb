@@ -19,7 +19,7 @@ KafkaScenario.play do
   feed("orders", [%w[1 v]])
   broker.stop
 
-  code = File.expand_path("../..", public_skep)
+  code = File.expand_path("../../..", public_skep)
   WITH_DEPENDENCIES.call("karafka-rdkafka").uniq.each do |spec|
     home = spec.base_dir
     [spec.full_gem_path, spec.extension_dir, spec.loaded_from].each do |path|
@@ -52,7 +52,7 @@ KafkaScenario.play do
     WorkingDirectory=#{OwnSystemd::OURS}
     ExecStart=
     Environment=GEM_PATH=#{OwnSystemd::CODE}/gems
-    ExecStart=#{RbConfig.ruby} #{OwnSystemd::CODE}/exe/skep run swarm.rb
+    ExecStart=#{RbConfig.ruby} #{OwnSystemd::CODE}/skep/exe/skep run swarm.rb
     User=nobody
     Group=nogroup
     ReadWritePaths=#{OwnSystemd::OURS}

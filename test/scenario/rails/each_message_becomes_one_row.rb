@@ -46,7 +46,7 @@ class ExactRows < ExampleScenario
 
   def prepare
     output, status = Open3.capture2e({ "DATABASE_URL" => database.url }, RbConfig.ruby, "-I",
-                                   File.expand_path("../../../lib", __dir__), "-e", SCHEMA)
+                                   File.expand_path("../../../load_path", __dir__), "-e", SCHEMA)
     must("create the tables: #{output}") { status.success? }
   end
 

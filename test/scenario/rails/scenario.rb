@@ -16,8 +16,8 @@ require "skep/kafka"
 #     rows("SELECT number FROM notes")               # => [["1"]]
 #   end
 class RailsScenario < Scenario
-  LIB = File.expand_path("../../../lib", __dir__)
-  SKEP = File.expand_path("../../../exe/skep", __dir__)
+  LOAD_PATH = File.expand_path("../../../load_path", __dir__)
+  SKEP = File.expand_path("../../../skep/exe/skep", __dir__)
   TOPICS = { "default" => 8, "dead" => 1, "delay-0.5s" => 1, "delay-2s" => 1 }.freeze
   FILES = {
     "config/boot.rb" => "require \"bundler/setup\"\n",
@@ -79,7 +79,7 @@ class RailsScenario < Scenario
       end
     RUBY
   }.freeze
-  private_constant :LIB, :SKEP, :TOPICS, :FILES
+  private_constant :LOAD_PATH, :SKEP, :TOPICS, :FILES
 
   def play(directory)
     FILES.each { |path, text| write("#{directory}/app", path, text) }
@@ -152,7 +152,7 @@ class RailsScenario < Scenario
   def step_by_step(source, &)
     source = "$stdout.sync = true; require \"./config/environment\"; #{source}"
     source = source.gsub("$stdin.gets", "puts(\"STOP\"); $stdin.gets")
-    command = [RbConfig.ruby, "-I#{LIB}", "-e", source]
+    command = [RbConfig.ruby, "-r#{LOAD_PATH}", "-e", source]
     Open3.popen2e(environment, *command, chdir: root) do |input, output, thread|
       printed = follow_steps(input, output, &)
       thread.value.success? ? printed : raise(Failed, printed)
@@ -202,7 +202,8 @@ class RailsScenario < Scenario
   end
 
   def application(*command)
-    output, status = Open3.capture2e(environment, RbConfig.ruby, "-I#{LIB}", *command, chdir: root)
+    command = [RbConfig.ruby, "-r#{LOAD_PATH}", *command]
+    output, status = Open3.capture2e(environment, *command, chdir: root)
     status.success? ? output : raise(Failed, "#{command.join(" ")}: #{output}")
   end
 end

@@ -6,7 +6,7 @@ require_relative "typist"
 # A user with a fresh clone of the repository, with separate directories and a separate GEM_HOME.
 #
 #   user = NewUser.new(directory)
-#   user.builder.type("gem build skep.gemspec -o skep.gem")   # in a clone, without ignored files
+#   user.builder.type("gem build -C skep -o ../skep.gem")   # in a clone, without ignored files
 #   user.typist.start("skep run hello.rb")                    # in an empty directory
 #   user.typist(kafka: true)                                  # where karafka-rdkafka is installed
 #   user.write("hello.rb", source)
@@ -24,8 +24,8 @@ class NewUser
     Dir.mkdir(mine)
   end
 
-  def builder = typist_in(checkout)
-  def typist(kafka: false) = typist_in(mine, gems: kafka ? NewUser.kafka_paths : [])
+  def builder(kafka: false) = typist_in(checkout, kafka)
+  def typist(kafka: false) = typist_in(mine, kafka)
   def write(name, source) = File.write("#{mine}/#{name}", source)
   def installed = Dir.children("#{@home}/gems/gems")
   def close = @typists.each(&:close)
@@ -34,15 +34,18 @@ class NewUser
 
   def mine = "#{@home}/mine"
 
-  def typist_in(directory, gems: [])
+  def typist_in(directory, kafka)
+    gems = kafka ? NewUser.kafka_paths : []
     Typist.new(directory, environment(gems)).tap { |typist| @typists << typist }
   end
 
-  # Copies the checkout like a clone, with uncommitted changes.
-  def checkout
-    Dir.mkdir(clone = "#{@home}/skep")
+  # Copies the checkout once, like a clone, with uncommitted changes.
+  def checkout = @checkout ||= copy("#{@home}/skep")
+
+  def copy(clone)
+    Dir.mkdir(clone)
     FileUtils.cp_r((Dir.children(ROOT) - IGNORED).map { |name| "#{ROOT}/#{name}" }, clone)
-    FileUtils.rm(Dir["#{clone}/lib/skep/*.so"])
+    FileUtils.rm(Dir["#{clone}/skep*/lib/skep/*.so"])
     clone
   end
 

@@ -21,7 +21,7 @@ require "socket"
 #   systemd.stop
 class OwnSystemd
   OURS = "/run/ours"
-  CODE = "/run/code" # skep's exe and lib
+  CODE = "/run/code" # a copy of the checkout
   JOURNALD = %w[systemd-journald.service systemd-journald.socket].freeze
   TARGETS = %w[default sysinit basic shutdown network-online multi-user].freeze
   UNSHARE = %w[unshare --pid --fork --kill-child --mount --mount-proc --cgroup --ipc --uts].freeze

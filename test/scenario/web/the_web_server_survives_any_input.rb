@@ -3,7 +3,7 @@
 # `skep web` survives any input without using more memory or disturbing a swarm: invalid requests,
 # half requests, browsers that don't read their stream, browsers that disconnect.
 #
-#   SECONDS=300 SEED=42 ruby -Ilib -Itest test/scenario/web/the_web_server_survives_any_input.rb
+#   SECONDS=300 SEED=42 ruby test/scenario/web/the_web_server_survives_any_input.rb
 require_relative "scenario"
 
 class Fuzz

@@ -57,7 +57,7 @@ module TestSuite
       private
 
       def start(commands, results, options)
-        spawn(Processes::BUNDLER, RbConfig.ruby, "-w", "-Ilib", "-Itest", PROGRAM,
+        spawn(Processes::BUNDLER, RbConfig.ruby, "-w", "-r./test/load_path", PROGRAM,
               commands.fileno.to_s, results.fileno.to_s, *options,
               in: File::NULL, commands => commands, results => results)
       end

@@ -2,7 +2,7 @@
 
 # A process that runs tests for a TestSuite::Pool:
 #
-#   ruby -w -Ilib -Itest test/support/suite/worker.rb COMMANDS RESULTS [Minitest's options]
+#   ruby -w -r./test/load_path test/support/suite/worker.rb COMMANDS RESULTS [Minitest's options]
 #
 # COMMANDS and RESULTS are numbers of inherited descriptors. The worker reads a unit per line, loads
 # its file, and reports the beginning and the result of each test. It exits at the end of COMMANDS.

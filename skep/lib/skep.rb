@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+# skep keeps a swarm of forked processes alive and productive. This file wires all components;
+# each can be required alone ("skep/os", "skep/fork", "skep/threads", "skep/swarm", "skep/log",
+# "skep/control", "skep/systemd", "skep/metrics"). Of other gems it loads those that need no more
+# than it: skep-map, and skep-rails in a Rails application.
+# Start reading at docs/internals/architecture.md.
+module Skep
+end
+
+require "skep/os"
+require "skep/fork"
+require "skep/threads"
+require "skep/swarm"
+require "skep/log"
+require "skep/control"
+require "skep/systemd"
+require "skep/metrics"
+
+module Skep
+  # Loads a file of another gem, and returns false if that gem isn't there, or RubyGems refuses it:
+  # it may be one for another version of skep.
+  def self.load_part(feature)
+    require feature
+    true
+  rescue LoadError => e
+    refused = defined?(::Gem::LoadError) && e.is_a?(::Gem::LoadError)
+    raise unless refused || e.path == feature
+
+    false
+  end
+  private_class_method :load_part
+
+  unless load_part("skep/work")
+    %i[map each each_with_index flat_map filter_map].each do |name|
+      define_singleton_method(name) do |*, **|
+        raise Error, "Skep.#{name} is in the gem skep-map, which isn't there in version " \
+                     "#{VERSION}: run `gem install skep-map`, or add `gem \"skep-map\"` " \
+                     "to the Gemfile"
+      end
+    end
+  end
+  load_part("skep/rails") if defined?(::Rails::Railtie)
+end
