@@ -98,8 +98,8 @@ class GemTest < Skep::TestCase
   def files(name) = spec(name).files
 
   def build(name, directory)
-    command = ["gem", "build", "-C", "#{ROOT}/#{name}", "--output", "#{directory}/#{name}.gem"]
-    run_command({}, *command, timeout: 30)
+    command = "cd #{ROOT}/#{name} && gem build #{name}.gemspec --output #{directory}/#{name}.gem"
+    run_command({}, "sh", "-c", command, timeout: 30)
   end
 
   def dependencies?

@@ -31,7 +31,8 @@ Scenario.play do
   builder, typist = user.builder, user.typist
   user.write("swarm.rb", SWARM)
   install = lambda do |gem|
-    builder.type("gem build -C #{gem} -o ../#{gem}.gem && gem install --local ./#{gem}.gem")
+    builder.type("(cd #{gem} && gem build #{gem}.gemspec -o ../#{gem}.gem)")
+    builder.type("gem install --local --no-document #{gem}.gem")
   end
   install.call("skep")
   refuse(typist)

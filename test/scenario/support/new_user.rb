@@ -6,7 +6,7 @@ require_relative "typist"
 # A user with a fresh clone of the repository, with separate directories and a separate GEM_HOME.
 #
 #   user = NewUser.new(directory)
-#   user.builder.type("gem build -C skep -o ../skep.gem")   # in a clone, without ignored files
+#   user.builder.type("gem build skep.gemspec")               # in a clone, without ignored files
 #   user.typist.start("skep run hello.rb")                    # in an empty directory
 #   user.typist(kafka: true)                                  # where karafka-rdkafka is installed
 #   user.write("hello.rb", source)
