@@ -50,8 +50,11 @@ module Skep
       private
 
       def repeated
-        "#{Text.number(duplicates)} processed again: " \
-          "not yet committed when their partition changed hands."
+        again = "#{Text.number(duplicates)} processed again: "
+        return "#{again}in progress when their node was killed." if plan.brokers
+
+        "#{again}the embedded broker has no static members, so that each kill moves partitions. " \
+          "With --brokers only what was in progress comes again."
       end
 
       def killed

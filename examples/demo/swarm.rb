@@ -14,7 +14,7 @@ source = Skep::Kafka::Source.new(
   group: ENV.fetch("SKEP_DEMO_TOPIC"),
   topics: ENV.fetch("SKEP_DEMO_TOPIC"),
   max_messages: 100,
-  commit_interval: 0.2 # seconds: what was processed since is processed again after a kill
+  commit_interval: 0.2 # seconds: what was done since comes again after a rebalance
 )
 
 # Elsewhere the sixth crash within a minute is a crash loop, and restarts are delayed.

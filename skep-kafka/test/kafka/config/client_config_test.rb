@@ -12,6 +12,12 @@ module Skep
         refute_includes member(nameless: true, "group.instance.id": "mine"), "group.instance.id"
       end
 
+      test "refuses a list, which librdkafka would take for one value" do
+        errors = Config::ClientConfig.new({ "bootstrap.servers": %w[k1:9092 k2:9092] }).errors
+        assert_equal ["kafka: bootstrap.servers must be a String, as librdkafka has no lists " \
+                      "(got Array). Join its values with commas."], errors
+      end
+
       test "sets no group.instance.id with the consumer group protocol" do
         protocol = { "group.protocol": "consumer" }
         refute_includes member(**protocol), "group.instance.id"

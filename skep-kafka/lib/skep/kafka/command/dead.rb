@@ -25,7 +25,7 @@ module Skep
                     failed: "kept, since it couldn't be written",
                     held: "kept, since it was replayed --max-replays times",
                     unknown: "kept, since where it came from is gone or unknown: --to" }.freeze
-        NO_LETTER = "kept, since it is no dead letter of skep: --unknown deletes it, too"
+        NO_LETTER = "kept, since it isn't a dead letter of skep's: --unknown deletes it, too"
         private_constant :ACTIONS, :HEAD, :NONE, :SHOWN, :EXAMPLE, :PAYLOAD, :RESULTS, :NO_LETTER
 
         private
@@ -189,7 +189,7 @@ module Skep
             **content(:payload, message.payload, options[:json] ? nil : PAYLOAD) }
         end
 
-        # What is no text is shown in base64.
+        # What isn't text is shown in base64.
         def content(name, bytes, size = nil)
           text = bytes&.dup&.force_encoding(Encoding::UTF_8)
           return { name => cut(text, size) } if text.nil? || text.valid_encoding?

@@ -111,7 +111,7 @@ module Skep
         def errors
           return [NOT_A_HASH] unless @given.is_a?(Hash)
 
-          [*missing_brokers, *owned, *rejected, *tokens, *@protocol.errors]
+          [*missing_brokers, *lists, *owned, *rejected, *tokens, *@protocol.errors]
         end
 
         # Returns the settings of a group member: node `id` of the swarm and host `name`. A static
@@ -189,6 +189,15 @@ module Skep
 
           ["kafka: bootstrap.servers is missing. Name the first brokers to connect to, such as " \
            "\"kafka-1:9092,kafka-2:9092\"."]
+        end
+
+        # librdkafka would take a list's Ruby text for a value: for a host, for one.
+        def lists
+          found = @given.select { |_, value| value.is_a?(Enumerable) }
+          found.map do |name, value|
+            "kafka: #{name} must be a String, as librdkafka has no lists (got #{value.class}). " \
+              "Join its values with commas."
+          end
         end
 
         def owned

@@ -25,7 +25,7 @@ module Skep
       class FailureCause
         OTHER = %i[process part_of_dependency].freeze # causes: such a failure isn't the message's
         DEPENDENCY = %i[dependency part_of_dependency].freeze
-        FAILURES = 5 # of a message, in a source without max_attempts
+        FAILURES = 5 # of a batch or a message, in a source without max_attempts
         # Of what is tried, at least so many succeed for each one that fails, where single messages
         # are bad.
         RATIO = 4
@@ -41,7 +41,7 @@ module Skep
         SILENT = 1.0 # seconds without a success until it may be an outage
         STUCK = 3.0 # until a process may be ill
         ALONE = 5.0 # the same without another process, or other messages, to compare with
-        private_constant :FAILURES, :RATIO, :UNITS, :TROUBLE, :TOGETHER, :MORE, :ENOUGH,
+        private_constant :RATIO, :UNITS, :TROUBLE, :TOGETHER, :MORE, :ENOUGH,
                          :SEVERAL, :LEAST, :SILENT, :STUCK, :ALONE
 
         def self.of(attempt, history, evidence, options)

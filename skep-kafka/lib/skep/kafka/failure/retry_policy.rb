@@ -32,10 +32,11 @@
 # | has not been tried by another process | replace_process |
 # | else | dead_letter |
 #
-# Whatever the row, a batch that has failed `max_attempts` or FAILURES times is tried one by one
-# instead of `retry`, because each retry repeats the messages before the one that fails. Suppose an
-# overloaded service refuses one call in twenty: a batch of 500 messages would fail each time. If it
-# fails at its first message, or only the cluster is unreachable, a retry repeats nothing for that.
+# Whatever the row, a batch that has failed `max_attempts` (or FailureCause::FAILURES) times is
+# tried one by one instead of `retry`, because each retry repeats the messages before the one that
+# fails. Suppose an overloaded service refuses one call in twenty: a batch of 500 messages would
+# fail each time. If it fails at its first message, or only the cluster is unreachable, a retry
+# repeats nothing for that.
 #
 # A message that the source has read from its own dead letter topic isn't written there again: it is
 # retried, or held if it is poison.
@@ -43,9 +44,6 @@ module Skep
   module Kafka
     module Failure
       module RetryPolicy
-        FAILURES = 5 # of a batch, in a source without max_attempts
-        private_constant :FAILURES
-
         # action: see above. seconds: the backoff; with awaits_success a success of the partition
         # ends it early. why: :retry_for, that time is over; :dead_letter_topic, the message comes
         # from there; of a retry, the cause. cause: what FailureCause says, whatever is done.
@@ -136,7 +134,7 @@ module Skep
           # Returns true if a batch has failed often, and its messages may do better alone.
           def split?(attempt, history, options)
             attempt.several? && !attempt.halved && !attempt.failed_first? &&
-              !output_failed?(attempt.error) && history.count >= (options.max_attempts || FAILURES)
+              !output_failed?(attempt.error) && history.count >= (options.max_attempts || FailureCause::FAILURES)
           end
 
           # Returns what `on_error` says of the error's class, or of the nearest of its ancestors.

@@ -4,7 +4,7 @@ module Skep
   class Web
     class DeadLetters
       # A dead letter, or a group of them, as the page shows it: plain data of limited size, all of
-      # it valid UTF-8. What is no text is shown in base64.
+      # it valid UTF-8. What isn't text is shown in base64.
       #
       #   LetterPresenter.letter(letter)   # => { letter: "orders.dead/0/12", payload: "…", … }
       #   LetterPresenter.group(group)     # => { error: "Timeout", from: "orders", count: 3, … }
