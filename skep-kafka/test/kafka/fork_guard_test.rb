@@ -22,6 +22,12 @@ class KafkaForkGuardTest < GuardCase
     assert_equal "", kafka("#{PRODUCER}.close\n#{ENDED}")
   end
 
+  # One in six was missed: its native threads ran, and had no name yet.
+  test "sees a client that was made just now" do
+    missing "karafka-rdkafka, in the bundle" unless Gem.loaded_specs["karafka-rdkafka"]
+    8.times { assert_equal "an open Rdkafka::Producer\n", kafka("client = #{PRODUCER}") }
+  end
+
   test "a child doesn't run the finalizers of its parent's clients" do
     assert_equal "closed by parent\n", output_of(<<~RUBY)
       require "skep/plugin/kafka"

@@ -13,7 +13,8 @@ module Skep
         FRAMES = 1024 # Bytes of stack: libc's frames of a wait, and the one that called them.
         RUBY_NAME = /\Askep\.|.:\d+\z|\*\z/ # File and line; a star if cut short.
         MOMENT = 0.01 # Seconds that a thread which has ended may take to vanish.
-        private_constant :ADVICE, :FRAMES, :RUBY_NAME, :MOMENT
+        MOMENTS = 20 # Looks until a thread that runs counts as Ruby's.
+        private_constant :ADVICE, :FRAMES, :RUBY_NAME, :MOMENT, :MOMENTS
 
         # A native thread of this process, as Linux lists it.
         #
@@ -22,19 +23,25 @@ module Skep
         # Thread#native_thread_id identifies those of Ruby's threads. Ruby has more: a timer, ended
         # threads that it keeps for the next Thread.new (up to 3.2), those of Ractors. In these Ruby
         # itself has called what they wait in, while a library's thread has only the library's and
-        # libc's frames. A thread that runs can't be asked, and counts as Ruby's if it has the name
-        # of a Ruby thread, as each thread has that was never named. A Ruby thread that was made
-        # just now has no number yet: for each of these one other thread is left out.
+        # libc's frames. A thread that runs can't be asked, and is unclear if it has the name of a
+        # Ruby thread, as each thread has that isn't named yet: it counts as Ruby's if it stays so.
+        # A Ruby thread that was made just now has no number yet: for each of these one other
+        # thread is left out.
         # Source: proc(5), /proc/pid/task, /proc/pid/task/tid/syscall and /proc/pid/maps.
-        Task = Struct.new(:tid, :name) do
+        Task = Struct.new(:tid, :name, :unclear) do
           class << self
-            # A thread that has just ended is still at work for a moment: hence a second look.
+            # A thread that has just ended is still at work for a moment, and one that has just
+            # begun has no name of its own: hence a second look.
             def foreign
-              tids = look.map(&:tid)
-              return [] if tids.empty?
+              tids = (tasks = look).map(&:tid)
+              MOMENTS.times do
+                break if tasks.empty?
 
-              IO.select(nil, nil, nil, MOMENT)
-              look.select { |task| tids.include?(task.tid) }
+                IO.select(nil, nil, nil, MOMENT)
+                tasks = look.select { |task| tids.include?(task.tid) }
+                break if tasks.none?(&:unclear)
+              end
+              tasks.reject(&:unclear)
             rescue Errno::ENOENT
               [] # Not Linux.
             end
@@ -50,8 +57,10 @@ module Skep
               numbers = [Process.pid, *before, *born.map(&:native_thread_id)]
               rubys, others = tids.partition { |tid| numbers.include?(tid) }
               names = rubys.map { |tid| name(tid) } + unborn.map { |thread| name_of(thread) }
-              others.reject! { |tid| rubys?(tid, names) }
-              tasks = others.map { |tid| new(tid, name(tid)) }
+              tasks = others.filter_map do |tid|
+                rubys = rubys?(tid, names)
+                new(tid, name(tid), rubys.nil?) unless rubys
+              end
               tasks.sort_by { |task| names.include?(task.name) ? 0 : 1 }.drop(unborn.size)
             end
 
@@ -61,11 +70,13 @@ module Skep
             # Linux keeps 15 bytes.
             def name_of(thread) = RubyThreads::NAME.bind_call(thread)&.byteslice(0, 15)&.scrub
 
-            # `names` are those of Ruby's threads.
+            # `names` are those of Ruby's threads. Returns nil if it is unclear.
             def rubys?(tid, names)
               waits = called_by_ruby?(tid)
               name = name(tid).to_s
-              name.match?(RUBY_NAME) || (waits.nil? ? names.include?(name) : waits)
+              return true if name.match?(RUBY_NAME)
+
+              waits.nil? && !names.include?(name) ? false : waits
             end
 
             # Returns nil while it runs, or if the kernel doesn't say.
