@@ -44,7 +44,7 @@ module Skep
           @marks, @busy_seconds, @unhealthy_reasons = Array.new(3) { [] }
           @beats = @done = 0
           @hooks = []
-          @crash_suspects = Swarm::Processes::KnownSuspects.new([], report: ->(*) {})
+          @crash_suspects = Swarm::Processes::KnownSuspects.new([], report: proc {})
           @producer = FakeProducer.new(@produced, serializer:)
         end
 
