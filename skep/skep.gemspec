@@ -18,8 +18,9 @@ Gem::Specification.new do |spec|
   spec.bindir = "exe"
   spec.executables = ["skep"]
   spec.files = Dir.chdir(__dir__) do
-    Dir["lib/**/*", "ext/**/*.{c,h,rb}", "exe/*", "sig/*.rbs", "completions/*", "man/*.1",
-        "README.md", "LICENSE"].select { |path| File.file?(path) && !path.end_with?(".so") }
+    Dir["lib/**/*", "ext/**/*.{c,h,rb}", "exe/*", "sig/*.rbs", "completions/*", "data/*",
+        "man/*.1", "README.md", "LICENSE"]
+      .select { |path| File.file?(path) && !path.end_with?(".so") }
   end
   # The project has no public address, so there is no source_code_uri or changelog_uri. RubyGems
   # warns of a missing homepage; names below .invalid are reserved and never exist (RFC 2606).

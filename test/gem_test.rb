@@ -7,9 +7,10 @@ require "tmpdir"
 # checkout is shown by test/scenario/the_tutorial_leads_to_a_swarm.rb, and by the installation here.
 class GemTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
-  KINDS = %w[lib/ ext/ exe/skep sig/ completions/ man/skep.1 README.md LICENSE].freeze
+  KINDS = %w[lib/ ext/ exe/skep sig/ completions/ data/gems man/skep.1 README.md LICENSE].freeze
   # Files that are easily forgotten, and dependencies, of each gem.
-  FILES = { "skep" => %w[exe/skep completions/_skep man/skep.1 ext/skep/extconf.rb ext/skep/cell.h],
+  FILES = { "skep" => %w[exe/skep completions/_skep data/gems man/skep.1 ext/skep/extconf.rb
+                         ext/skep/cell.h],
             "skep-map" => %w[lib/skep/map.rb],
             "skep-kafka" => %w[lib/skep/plugin/kafka.rb ext/skep_kafka/extconf.rb
                                ext/skep_kafka/cell.h],

@@ -31,6 +31,65 @@ class GemsApartTest < Skep::TestCase
     end
   end
 
+  test "a command of another gem names that gem, if it isn't there" do
+    assert_equal <<~TEXT, run_with(%w[skep], <<~'RUBY')
+      skep: unknown command: kafka: #{installation("kafka")}
+      skep: unknown command: web: #{installation("web")}
+      skep: unknown command: map: `skep help` lists the commands
+      skep: unknown command: webb: `skep help` lists the commands
+      [64, 64, 64, 64]
+    TEXT
+      require "skep/cli"
+      codes = [%w[kafka lag], %w[help web], %w[map], %w[webb]].map do |words|
+        Skep::CLI.start(words, err: $stdout)
+      end
+      p codes
+    RUBY
+  end
+
+  test "a swarm file that uses another gem names that gem, if it isn't there" do
+    { 'require "skep/kafka"' => "LoadError while it was loaded, line 1: cannot load such file " \
+                                "-- skep/kafka: #{installation("kafka")}",
+      "p Skep::Web.new" => "NameError while it was loaded, line 1: uninitialized constant " \
+                           "Skep::Web: #{installation("web")}",
+      'require "skep/swarm/none"' => "LoadError while it was loaded, line 1: cannot load such " \
+                                     "file -- skep/swarm/none" }.each do |line, sentence|
+      Dir.mktmpdir do |folder|
+        File.write("#{folder}/swarm.rb", line)
+        assert_equal "skep: #{folder}/swarm.rb: #{sentence}\n", run_with(%w[skep], <<~RUBY)
+          require "skep/cli"
+          Skep::CLI.start(["check", #{"#{folder}/swarm.rb".inspect}], err: $stdout)
+        RUBY
+      end
+    end
+  end
+
+  test "skep's list of gems has all of this checkout, and their commands" do
+    plugins = Dir["#{ROOT}/skep-*"].to_h do |folder|
+      name = File.basename(folder).delete_prefix("skep-")
+      [name, File.read(Dir["#{folder}/lib/skep/plugin/*.rb"].first || File::NULL)]
+    end
+    expected = plugins.sort.map { |name, code| [name, *("command" if code[/^ +def command\b/])] }
+    assert_equal expected, File.readlines("#{ROOT}/skep/data/gems").map(&:split)
+  end
+
+  # A mold's Ruby is given skep by -I, and activates no gem by that.
+  test "an installed skep doesn't load a gem for another version that is installed, too" do
+    Dir.mktmpdir do |folder|
+      install(folder, "skep", Skep::VERSION)
+      File.symlink("#{ROOT}/skep", "#{folder}/gems/skep-#{Skep::VERSION}")
+      install(folder, "skep", "0.0.1", "lib/skep.rb")
+      install(folder, "skep-map", "0.0.1", "lib/skep/work.rb")
+      out, err, = run_with_gems_of(folder, "#{folder}/gems/skep-#{Skep::VERSION}/lib", <<~RUBY)
+        require "skep"
+        Skep.map([1]) { |one| one } rescue puts $!.class
+        require "skep/work"
+      RUBY
+      assert_equal "Skep::Error\n", out, err
+      assert_match(/Unable to activate skep-map-0\.0\.1, because skep-\S+ conflicts with skep/, err)
+    end
+  end
+
   test "an error in a part's file is raised" do
     Dir.mktmpdir do |folder|
       FileUtils.mkdir_p("#{folder}/skep")
@@ -48,15 +107,9 @@ class GemsApartTest < Skep::TestCase
 
   test "a gem that RubyGems refuses is treated as absent, its plugin with a warning" do
     Dir.mktmpdir do |folder|
-      %w[skep-map skep-mail].each do |name|
-        FileUtils.mkdir_p(["#{folder}/specifications",
-                           "#{folder}/gems/#{name}-0.0.1/lib/skep/plugin"])
-        File.write("#{folder}/specifications/#{name}-0.0.1.gemspec", specification(name))
-      end
-      FileUtils.touch(["#{folder}/gems/skep-map-0.0.1/lib/skep/work.rb",
-                       "#{folder}/gems/skep-mail-0.0.1/lib/skep/plugin/mail.rb"])
-      env = { "GEM_PATH" => folder, "GEM_HOME" => folder, "RUBYOPT" => nil, "RUBYLIB" => nil }
-      out, err, = run_command(env, RbConfig.ruby, "-I#{ROOT}/skep/lib", "-e", <<~RUBY, timeout: 30)
+      install(folder, "skep-map", "0.0.1", "lib/skep/work.rb")
+      install(folder, "skep-mail", "0.0.1", "lib/skep/plugin/mail.rb")
+      out, err, = run_with_gems_of(folder, "#{ROOT}/skep/lib", <<~RUBY)
         require "skep"
         Skep.map([1]) { |one| one } rescue puts $!.class
         p Skep::Plugin.all
@@ -98,16 +151,32 @@ class GemsApartTest < Skep::TestCase
 
   private
 
-  # Of an installed gem that depends on a version of skep that isn't installed.
-  def specification(name)
-    <<~RUBY
-      # stub: #{name} 0.0.1 ruby lib
+  def installation(name)
+    "it is in the gem skep-#{name}, which isn't there in version #{Skep::VERSION}: run " \
+      "`gem install skep-#{name}`, or add `gem \"skep-#{name}\"` to the Gemfile"
+  end
+
+  # Puts a gem into the folder, with an empty file, as RubyGems does. All but skep depend on skep in
+  # their version.
+  def install(folder, name, version, file = nil)
+    FileUtils.mkdir_p(["#{folder}/specifications", "#{folder}/gems"])
+    File.write("#{folder}/specifications/#{name}-#{version}.gemspec", <<~RUBY)
+      # stub: #{name} #{version} ruby lib
       Gem::Specification.new do |spec|
-        spec.name, spec.version, spec.require_paths = "#{name}", Gem::Version.new("0.0.1"), ["lib"]
+        spec.name, spec.version, spec.require_paths = "#{name}", Gem::Version.new("#{version}"), ["lib"]
         spec.installed_by_version = "3.3.0"
-        spec.add_runtime_dependency("skep", "= 0.0.1")
+        spec.add_runtime_dependency("skep", "= #{version}") unless spec.name == "skep"
       end
     RUBY
+    return unless file
+
+    FileUtils.mkdir_p(File.dirname("#{folder}/gems/#{name}-#{version}/#{file}"))
+    FileUtils.touch("#{folder}/gems/#{name}-#{version}/#{file}")
+  end
+
+  def run_with_gems_of(folder, library, program)
+    env = { "GEM_PATH" => folder, "GEM_HOME" => folder, "RUBYOPT" => nil, "RUBYLIB" => nil }
+    run_command(env, RbConfig.ruby, "-I#{library}", "-e", program, timeout: 30)
   end
 
   # Returns what a Ruby without RubyGems prints, which has these gems only. It must not warn.

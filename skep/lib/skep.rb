@@ -18,6 +18,19 @@ require "skep/systemd"
 require "skep/metrics"
 
 module Skep
+  # An installed skep that was found by -I, as in a mold, is activated. Otherwise RubyGems would
+  # load gems for another version of skep beside it.
+  def self.activate_gem
+    return if !defined?(::Gem::Specification) || ::Gem.loaded_specs.key?("skep")
+
+    installed = ::Gem::Specification.stubs_for("skep").find do |gem|
+      gem.full_require_paths.any? { |path| ::File.identical?(path, __dir__) }
+    end
+    installed&.to_spec&.activate
+  end
+  private_class_method :activate_gem
+  activate_gem
+
   # Loads a file of another gem, and returns false if that gem isn't there, or RubyGems refuses it:
   # it may be one for another version of skep.
   def self.load_part(feature)

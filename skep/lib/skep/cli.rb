@@ -64,6 +64,9 @@ module Skep
       end
 
       def advice(name)
+        gem = Plugin.installation(name, command: true)
+        return gem if gem
+
         near = Spelling.nearest(name, commands)
         near ? "did you mean #{near}?" : "`skep help` lists the commands"
       end

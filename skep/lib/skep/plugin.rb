@@ -16,7 +16,9 @@ module Skep
   class Plugin
     NAME = /\A[a-z]\w{0,30}\z/ # of a file, whatever a status says
     MOST_ABSENT = 100 # names that are remembered: a node may report any
-    private_constant :NAME, :MOST_ABSENT
+    # skep's other gems without their "skep-", a line each, and whether one adds a command.
+    GEMS = ::File.expand_path("../../data/gems", __dir__)
+    private_constant :NAME, :MOST_ABSENT, :GEMS
 
     @added = {}
     @absent = []
@@ -44,6 +46,16 @@ module Skep
           defined?(::Gem::Specification)
         names.uniq.sort.each { |name| find(name) }
         @added.sort_by(&:first).to_h
+      end
+
+      # Returns how to install skep's gem of that name, for something that is missing without it;
+      # nil if there is no such gem, or not one with a command.
+      def installation(name, command: false)
+        known = ::File.readlines(GEMS).map(&:split).find { |gem,| gem == name } or return
+        return if command && known.last != "command"
+
+        "it is in the gem skep-#{name}, which isn't there in version #{VERSION}: run " \
+          "`gem install skep-#{name}`, or add `gem \"skep-#{name}\"` to the Gemfile"
       end
 
       # Returns the plugins of the kinds of work that nodes of a status do.

@@ -83,7 +83,7 @@ module Skep
         rescue Exception => e # a swarm file may raise anything, and the mold must report it
           what = first_line(IPC::PlainData.message(e))
           refuse("#{e.class} while it was loaded, #{where(e)}",
-                 [what, *missing_require(e)].join(": "), exit_code: ExitCode.of_error(e))
+                 [what, *missing_part(e)].join(": "), exit_code: ExitCode.of_error(e))
         end
 
         def refuse_missing
@@ -121,13 +121,28 @@ module Skep
           text unless text.empty?
         end
 
-        # A part of skep, such as Skep::Web, that the file hasn't required.
-        def missing_require(error)
-          return unless error.is_a?(NameError) &&
-                        error.message.include?("uninitialized constant Skep::")
+        # Advice on a part of skep, such as Skep::Web, that the file hasn't required, or whose gem
+        # isn't there.
+        def missing_part(error)
+          name = part(error) or return
+          return Plugin.installation(name) unless there?("skep/#{name}")
 
-          feature = "skep/#{error.name.to_s.downcase}"
-          "add `require \"#{feature}\"` above" if $LOAD_PATH.resolve_feature_path(feature)
+          "add `require \"skep/#{name}\"` above" if error.is_a?(NameError)
+        end
+
+        # Returns for example "web" for Skep::Web or "skep/web".
+        def part(error)
+          case error
+          when LoadError then error.path.to_s[%r{\Askep/(\w+)}, 1]
+          when NameError
+            error.name.to_s.downcase if error.message.include?("uninitialized constant Skep::")
+          end
+        end
+
+        # A gem needn't be in the load path: RubyGems puts it there.
+        def there?(feature)
+          $LOAD_PATH.resolve_feature_path(feature) ||
+            (defined?(::Gem::Specification) && ::Gem::Specification.find_by_path(feature))
         end
 
         def where(error)
