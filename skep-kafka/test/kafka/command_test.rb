@@ -74,7 +74,7 @@ class KafkaCommandTest < Skep::TestCase
       %w[lag] => /missing argument: GROUP/, %w[lag g] => /which cluster\?/,
       %w[broker o --json -- true] => /invalid option: --json/,
       %w[lag g --brokers b:1 --timeout 0] => /--timeout must be more than 0 .got 0./,
-      ["lag", "g", "--config", bad] => /bad.properties: line 2 is no setting/,
+      ["lag", "g", "--config", bad] => /bad.properties: line 2 isn't a setting/,
       ["lag", "g", "--config", "/nowhere"] => %r{/nowhere: no such file},
       ["lag", "g", "--brokers", "b:1", "--set", "hunter2"] => /--set must be NAME=VALUE/,
       ["lag", "--file", plain] => /none of its work reads from Kafka/

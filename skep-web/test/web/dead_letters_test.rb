@@ -161,7 +161,7 @@ class WebDeadLettersTest < KafkaCase
   test "a wrong value raises ArgumentError in the caller's line, without a secret" do
     good = { "bootstrap.servers": "127.0.0.1:1", "sasl.password": "hunter2" }
     { [] => /must be topics with the settings/, { "dead" => nil } => /must be topics with/,
-      { "de ad" => good } => /"de ad" is no name of a topic/,
+      { "de ad" => good } => /"de ad" isn't the name of a topic/,
       { "dead" => {} } => /dead: kafka: bootstrap.servers is missing/,
       { "dead" => { **good, "nosuch.setting": "1" } } => /dead: kafka: .*nosuch\.setting/
     }.each do |given, sentence|

@@ -222,7 +222,7 @@ module Skep
     class NoProducer < Skep::Error
       def initialize
         super(["node.producer is lent by a source to its handler, on the node that the handler " \
-               "is given. Elsewhere make one of your own, after the fork",
+               "is given. Elsewhere make your own, after the fork",
                *Plugin.advice(:producer)].join(": "))
       end
     end

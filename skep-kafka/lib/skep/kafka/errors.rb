@@ -370,7 +370,7 @@ module Skep
     class RolledBack < Error
       def initialize
         super("The handler rolled back the transaction of its batch (ActiveRecord::Rollback), " \
-              "so the batch isn't done. Roll back a transaction of your own, with " \
+              "so the batch isn't done. Roll back your own transaction, with " \
               "requires_new: true.")
       end
     end

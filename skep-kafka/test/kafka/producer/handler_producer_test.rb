@@ -138,7 +138,7 @@ module Skep
         test "node.producer raises outside of a handler" do
           node = FakeNode.new
           error = assert_raises(Skep::Swarm::NoProducer) { node.producer }
-          assert_match(/Elsewhere make one of your own, after the fork/, error.message)
+          assert_match(/Elsewhere make your own, after the fork/, error.message)
         ensure
           node.close
         end

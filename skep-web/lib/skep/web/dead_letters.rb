@@ -53,7 +53,7 @@ module Skep
         def check(name)
           return name.to_s if name.to_s.match?(TOPIC)
 
-          raise ArgumentError, "dead_letters: #{name.inspect} is no name of a topic"
+          raise ArgumentError, "dead_letters: #{name.inspect} isn't the name of a topic"
         end
 
         def config(name, settings)

@@ -86,7 +86,7 @@ module Skep
           lines = File.readlines(path, chomp: true, encoding: "UTF-8")
           lines.map.with_index(1).reject { |line, _| line.scrub.match?(COMMENT) }.to_h do |line, at|
             LINE.match(line.scrub)&.captures or
-              raise UsageError, "#{path}: line #{at} is no setting: write name=value"
+              raise UsageError, "#{path}: line #{at} isn't a setting: write name=value"
           end
         rescue SystemCallError => e
           raise UsageError, "#{path}: #{e.message.sub(/ @ .*/, "").downcase}"

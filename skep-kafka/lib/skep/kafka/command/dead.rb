@@ -41,7 +41,7 @@ module Skep
             filter[:topic] = place
           end
           parser.on("--key KEY", "only those with the key") { |key| filter[:key] = key }
-          parser.on("--limit N", Integer, "so many at most; show: 10") do |number|
+          parser.on("--limit N", Integer, "at most N; show: 10") do |number|
             options[:limit] = number
           end
           declare_replay(parser)
@@ -49,7 +49,7 @@ module Skep
         end
 
         def declare_replay(parser)
-          parser.on("--rate N", Float, "replay so many a second at most") do |number|
+          parser.on("--rate N", Float, "replay: at most N per second") do |number|
             replay[:rate] = number
           end
           parser.on("--to TOPIC", "replay into the topic, not to where it came from") do |topic|

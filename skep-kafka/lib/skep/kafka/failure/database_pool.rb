@@ -34,7 +34,7 @@ module Skep
 
           def hint(threads)
             "No connection of Active Record's pool (#{size || "size unknown"}) was free for one " \
-              "of #{threads} threads. That is no failure of the message: it is retried until " \
+              "of #{threads} threads. That isn't a failure of the message: it is retried until " \
               "there is one. Set #{OPTION} to #{threads} or more"
           end
 

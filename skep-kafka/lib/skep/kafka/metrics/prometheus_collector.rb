@@ -24,13 +24,13 @@ module Skep
           counter skep_kafka_dead_letters_total{work,group,topic}
             Messages written to the dead letter topic.
           counter skep_kafka_skipped_total{work,group,topic}
-            Messages that were set aside without a dead letter.
+            Messages that were skipped without a dead letter.
           counter skep_kafka_filtered_total{work,group,topic}
             Messages that the filter rejected.
           counter skep_kafka_rebalances_total{work,group}
             Times that partitions were assigned or revoked.
           counter skep_kafka_stalls_total{work,group,topic}
-            Times that a partition with messages stood still for `stall_timeout`.
+            Times that a partition with messages made no progress for `stall_timeout`.
           gauge skep_kafka_partitions{node,group}
             Partitions of the node.
           gauge skep_kafka_lag{group,topic,partition}

@@ -20,7 +20,7 @@ module Skep
 
         def declare(parser)
           super
-          parser.on("--once", "print it once; so does an output that is no terminal") do
+          parser.on("--once", "print it once, as without a terminal") do
             options[:once] = true
           end
         end
