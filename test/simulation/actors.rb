@@ -200,8 +200,8 @@ module Simulation
 
     def get_ready
       @ready = true
-      post("ready",
-{ "seconds" => 0.1, "findings" => [], "warmup" => {}, "passes_on" => false, "slots" => 9 })
+      post("ready", { "seconds" => 0.1, "findings" => [], "warnings" => [], "warmup" => {},
+                      "passes_on" => false, "slots" => 9 })
     end
 
     # Forks nodes one after the other.

@@ -59,12 +59,13 @@ class ConstantGraph
       walk(node.last, [name, *nesting])
     end
 
-    # Returns ["Skep", "Swarm"] for Skep::Swarm; nil for anything but a name.
+    # Returns ["Skep", "Swarm"] for Skep::Swarm, ["", "Rails"] for ::Rails; nil for anything but a
+    # name.
     def path(node)
       case node[0]
       when :const_path_ref then (left = path(node[1])) && [*left, node[2][1]]
       when :var_ref, :const_ref then [node[1][1]] if node[1].is_a?(Array) && node[1][0] == :@const
-      when :top_const_ref then [node[1][1]]
+      when :top_const_ref then ["", node[1][1]]
       end
     end
   end
@@ -111,6 +112,8 @@ class ConstantGraph
   end
 
   def resolve(path, nesting)
+    return resolve(path.drop(1), []) if path.first.empty?
+
     first, *rest = path
     scope = [*nesting, nil].find { |one| @known.include?([one, first].compact.join("::")) }
     found = [scope, first].compact.join("::")

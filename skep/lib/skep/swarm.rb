@@ -94,6 +94,18 @@ module Skep
     def __logger = @logger # has Logger's interface: gets each event in the helper; nil: none
     def __hooks(name) = @hooks.fetch(name)
 
+    # Loads the application, before the fork. Yields the names of the hooks, if there is a block
+    # that calls them.
+    def __preload
+      %i[preload warm].each do |name|
+        block_given? ? yield(name) : __hooks(name).each(&:call)
+        Processes::RailsHook.load if name == :preload
+      end
+    end
+
+    # Returns what the works lack. After __preload that may be more than before.
+    def __warnings = IPC::PlainData.of(tasks.flat_map(&:warnings).uniq)
+
     # Returns what the supervisor needs to know, as plain data.
     def __to_plain
       IPC::PlainData.of("name" => name, "options" => options,
@@ -123,11 +135,6 @@ module Skep
       # name, level, facts)` too if the swarm has a `logger:`.
       def pass_on_with(bridge) = @bridge = bridge
       attr_reader :bridge # see pass_on_with
-
-      # Registers a wrapper around the sources' `run`, with which a framework wraps their handlers.
-      # `call(source, node, handler)` must call `source.run(node, handler)`.
-      def run_with(runner) = @runner = runner
-      attr_reader :runner # see run_with
     end
 
     private
@@ -191,12 +198,15 @@ module Skep
           "facts" => @source ? @source.facts : { "kind" => "block" } }
       end
 
+      # Returns what it lacks, in sentences.
+      def warnings = @source.respond_to?(:warnings) ? @source.warnings : []
+
       # Runs the work in a node until it returns. around: blocks of Swarm#around_handler.
       def run(node, around: [])
         return run_block(node) unless @source
 
-        runner = Swarm.runner || ->(source, *given) { source.run(*given) }
-        runner.call(@source, node, Processes::AroundHandler.wrap(@handler, around))
+        handler = Processes::AroundHandler.wrap(@handler, around)
+        Processes::RailsHook.run(@source, node, handler)
       end
 
       private
@@ -214,8 +224,6 @@ module Skep
 
         @source ? @source.errors : []
       end
-
-      def warnings = @source.respond_to?(:warnings) ? @source.warnings : []
     end
 
     # Raised by node.producer outside the handler of a source that lends one.

@@ -27,13 +27,4 @@ class WorkSpecTest < Skep::TestCase
 
     assert_equal [:node, block], source.ran
   end
-
-  test "the runner given to run_with runs sources" do
-    Skep::Swarm.run_with(->(source, node, handler) { source.run(node, [handler]) })
-    WorkSpec.new(source = Source.new(:own, []), nil, nil).run(:node)
-
-    assert_equal [:node, [:own]], source.ran
-  ensure
-    Skep::Swarm.run_with(nil)
-  end
 end

@@ -79,7 +79,8 @@ module Skep
       # Sentences on what the installed librdkafka lacks, on a connection pool that is smaller than
       # `threads`, and on dangerous options; needs no network.
       def warnings
-        [*Librdkafka::Bindings.warning, *Failure::DatabasePool.warning(threads), *@options.warnings]
+        [*Librdkafka::Bindings.warning, *Failure::DatabasePool.warning(threads), *@options.warnings,
+         *Swarm::Processes::RailsHook.load]
       end
 
       # The options as plain data, without secrets.

@@ -52,6 +52,7 @@ module Skep
           handler ||= source.handler
           raise ArgumentError, "Testing.run needs the handler as its block" unless handler
 
+          handler = Swarm::Processes::RailsHook.wrap(handler, node)
           TestRun.new(source, messages, node:, retries:, topic:, handler:).run
         end
 

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Wraps a handler in Rails' executor, as Rails wraps a request. In development edited code is
-# reloaded before the call; afterwards the database connection returns to its pool. Exceptions are
-# reported to Rails.error, once each, and raised again.
+# Wraps a handler, or a callback of partitions, in Rails' executor, as Rails wraps a request. In
+# development edited code is reloaded before the call; afterwards the database connection returns to
+# its pool. Exceptions are reported to Rails.error, once each, and raised again.
 #
 #   ExecutorHandler.new(->(batch, node) { … }, node).call(batch, node)
 module Skep
@@ -19,7 +19,7 @@ module Skep
         ::Rails.application.reloader.wrap(source: SOURCE) do
           @handler.call(*arguments)
         rescue Exception => e # those that end the node, too: all are raised again
-          ::Rails.error.report(e, handled: false, context: context(e, arguments.first),
+          ::Rails.error.report(e, handled: false, context: context(e, *arguments),
                                         source: SOURCE)
           raise
         end
@@ -29,12 +29,14 @@ module Skep
 
       private
 
-      def context(error, work)
-        { swarm: @node.swarm, node: @node.id, **place(work, error) }
+      def context(error, *arguments)
+        { swarm: @node.swarm, node: @node.id, **place(error, *arguments) }
       end
 
-      # Topic, partition and offset of the message, if the work is a batch.
-      def place(batch, error)
+      # Topic, partition and offset of the message, if the work is a batch. A callback gets topic
+      # and partition.
+      def place(error, batch = nil, partition = nil, *)
+        return { topic: batch, partition: } if batch.is_a?(String)
         return {} unless batch.respond_to?(:first_offset)
 
         offset = batch.__attempt&.failed_at(error) || batch.first_offset
@@ -43,9 +45,11 @@ module Skep
     end
     private_constant :ExecutorHandler
 
-    # Runs a node's work: Swarm.run_with calls this.
+    def self.wrap(callable, node) = ExecutorHandler.new(callable, node)
+
+    # Runs a node's work.
     def self.run(source, node, handler)
-      source.run(node, ExecutorHandler.new(handler, node))
+      source.run(node, wrap(handler, node))
     ensure
       JobProducer.close if defined?(JobProducer)
     end

@@ -16,7 +16,7 @@ module Skep
         kafka: {}, prefix: "jobs.", group: "jobs", delays: [5, 60, 600, 7200], enqueue_timeout: 10
       ]
 
-      Swarm.run_with(->(source, node, handler) { Rails.run(source, node, handler) })
+      Swarm::Processes::RailsHook.rails = Rails
       ActiveSupport.on_load(:active_job) { require "active_job/queue_adapters/skep_adapter" }
     end
   end

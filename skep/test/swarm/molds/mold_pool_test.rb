@@ -38,8 +38,8 @@ class MoldPoolTest < Skep::TestCase
   class Clock < Skep::OS::Machine
     attr_accessor :now
   end
-  READY = { "seconds" => 0.5, "findings" => ["a thread"], "warmup" => { "gc" => "done" },
-            "passes_on" => true, "slots" => 3 }.freeze
+  READY = { "seconds" => 0.5, "findings" => ["a thread"], "warnings" => ["no gem"],
+            "warmup" => { "gc" => "done" }, "passes_on" => true, "slots" => 3 }.freeze
   # A rollout that rejects each file.
   Rejecting = Struct.new(:pool, :mold) do
     def mold_rejected(*) = pool.retire(mold, in_use: false)
@@ -77,7 +77,8 @@ class MoldPoolTest < Skep::TestCase
     assert_equal [%w[node_died], :mold_loaded, "s"], [mold.events, name, plain["name"]]
     @pool.prepare(mold)
     send_from(mold, "ready", READY)
-    assert_equal %i[mold_booting fork_guard mold_warmed mold_ready], @published.map(&:name)
+    assert_equal %i[mold_booting fork_guard work_warning mold_warmed mold_ready],
+                 @published.map(&:name)
     assert_equal [[:pass_on_events], [:mold_ready]], @supervisor.reports.last(2)
     assert_predicate mold, :ready?
   end

@@ -25,7 +25,7 @@ module Skep
         end
 
         def assigned(partition)
-          partition.options.on_assigned&.call(*partition.key, partition.user_state)
+          call(partition.options.on_assigned, partition)
           @assigned[partition] = true
         end
 
@@ -39,8 +39,15 @@ module Skep
 
         private
 
+        def call(callback, partition)
+          return unless callback
+
+          Swarm::Processes::RailsHook.wrap(callback, @node)
+                                     .call(*partition.key, partition.user_state)
+        end
+
         def revoke(partition)
-          partition.options.on_revoked&.call(*partition.key, partition.user_state)
+          call(partition.options.on_revoked, partition)
         rescue Exception => e # the user's: the partition is given up, and what is done committed
           topic, number = partition.key
           error = @report.clean(Metrics::EventReporter.describe(e))

@@ -23,7 +23,9 @@ module Skep
           end
 
           # Calls the handler once with the batch and returns its result.
-          def call(batch, node = Testing.node) = handler.call(batch, node)
+          def call(batch, node = Testing.node)
+            Swarm::Processes::RailsHook.wrap(handler, node).call(batch, node)
+          end
 
           def topics = source.facts[:topics] # which it reads
           def group = source.facts[:group] # the consumer group
@@ -47,7 +49,7 @@ module Skep
 
         # Runs what a mold and then a node run before the work.
         def boot(node = Testing.node)
-          %i[preload warm].each { |name| @swarm.__hooks(name).each(&:call) }
+          @swarm.__preload
           @swarm.__hooks(:on_boot).each { |hook| hook.call(node) }
           node
         end

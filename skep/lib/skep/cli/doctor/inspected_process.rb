@@ -85,7 +85,7 @@ module Skep
         end
 
         def run_hooks(swarm)
-          %i[preload warm].each { |name| swarm.__hooks(name).each(&:call) }
+          swarm.__preload
         rescue Exception => e # the application's own code may raise anything
           raise Swarm::Definition::Loader::InvalidSwarmFile.new(
             file: @file, what: "#{e.class} in preload or warm, #{e.backtrace&.first}",

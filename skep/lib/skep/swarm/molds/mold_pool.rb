@@ -205,6 +205,9 @@ module Skep
           message["findings"].each do |finding|
             @events.publish(:fork_guard, mold, level: :warn, error: finding)
           end
+          message["warnings"].each do |warning|
+            @events.publish(:work_warning, mold, level: :warn, warning:)
+          end
           warmed(mold, message)
           @events.publish(:mold_ready, mold, duration: message["seconds"].round(3))
           node_pool.pass_on_events if message["passes_on"]

@@ -26,7 +26,8 @@ module Skep
           Signal.trap("XFSZ") {} # a log at the limit of its size (ulimit -f) only loses lines
           return ExitCode::CONFIGURATION unless prepare
 
-          %i[preload warm].each { |name| @swarm.__hooks(name).each(&:call) }
+          @swarm.__preload
+          @swarm.__warnings.each { |warning| publish("work_warning", :warn, { warning: }) }
           take_control
           attempt { work }
         rescue Skep::Error => e

@@ -112,7 +112,7 @@ module Skep
           @orphan_guard = orphan_guard.promote_to_mold
           started = OS.now
           set_title
-          report_ready(warmup, started, [])
+          report_ready(warmup, started, [], [])
           serve_forks
         end
 
@@ -147,6 +147,7 @@ module Skep
 
           @number = frame["mold"]
           @swarm ||= loader.swarm
+          @warnings = @swarm.__warnings
           @channel.post("loaded", @swarm.__to_plain)
         end
 
@@ -177,21 +178,22 @@ module Skep
           preload
           prepare_service
           findings = guard
-          report_ready(warmup, started, findings)
+          report_ready(warmup, started, findings, @swarm.__warnings - @warnings)
         end
 
         def warmup = Skep.warmup(huge_pages: @config.huge_pages, reshare: @config.reshare)
 
-        def report_ready(warmup, started, findings)
+        # warnings: what the works lack, if it wasn't known before preload.
+        def report_ready(warmup, started, findings, warnings)
           @channel.post("ready", { "seconds" => OS.now - started, "findings" => findings,
-                                   "warmup" => warmup.to_plain,
+                                   "warnings" => warnings, "warmup" => warmup.to_plain,
                                    "passes_on" => @swarm.__logger ? true : Swarm.bridge&.wanted?,
                                    "slots" => GC.stat(:heap_live_slots) })
         end
 
         def preload
           Skep::Fork::ReshareHook.load if @config.reshare # later boots do it before the file
-          %i[preload warm].each { |name| run_hooks(name) }
+          @swarm.__preload { |name| run_hooks(name) }
           @signals.reinstall # the application may have replaced the handlers
           OS::ProcessTree::ParentDeathWatch.renew
         end
