@@ -238,7 +238,8 @@ module Skep
         settings = { workers: 1, work: "payload", settings: Cluster::SETTINGS,
                      every: (messages / 200).ceil, **more }
         wishes = lambda do
-          { **settings, load_path: "#{Checkout.path}/load_path", **@cluster.facts(topic) }
+          lib = Checkout.libraries # the program of an older checkout takes one
+          { **settings, lib: lib.one? ? lib.first : lib, **@cluster.facts(topic) }
         end
         server.subject(name, wishes, settings:, group:, against:, ours:, &measure)
       end

@@ -2,9 +2,10 @@
 
 require "open3"
 
-# The checkout of skep that is measured: this one or another one.
+# The checkout of skep that is measured: this one or another one. An older one may have one lib for
+# all gems.
 #
-#   Checkout.flags                          # => ["-r", ".../load_path"], for a Ruby that loads skep
+#   Checkout.flags                          # => ["-I", ".../skep/lib", …], to load skep
 #   Checkout.exe                            # => ".../skep/exe/skep"
 #   Checkout.file("benchmark/…/swarm.rb")   # the checkout's own file, else this one's
 #   Checkout.use("/path/to/other") { … }    # uses another one in the block
@@ -18,8 +19,9 @@ module Skep
 
       class << self
         def path = @path || HERE
-        def flags = ["-r", "#{path}/load_path"]
-        def exe = "#{path}/skep/exe/skep"
+        def libraries = files("{lib,skep*/lib}", path)
+        def flags = libraries.flat_map { |library| ["-I", library] }
+        def exe = files("{skep/,}exe/skep", path).first
 
         def file(relative)
           [path, HERE].map { |root| File.join(root, relative) }.find { |file| File.exist?(file) }
@@ -35,8 +37,8 @@ module Skep
 
         # Returns a sentence with the reason why it can't be measured, or nil.
         def refusal(path)
-          return "#{path} is no checkout of skep" unless File.exist?("#{path}/skep/exe/skep")
-          return unless OS.native? && Dir.glob("#{path}/skep/lib/skep/skep_ext.*").empty?
+          return "#{path} is no checkout of skep" if files("{skep/,}exe/skep", path).empty?
+          return unless OS.native? && files("{skep/,}lib/skep/skep_ext.*", path).empty?
 
           "the C part of #{path} isn't built: run `bundle exec rake compile` there"
         end
@@ -55,6 +57,10 @@ module Skep
         end
 
         private
+
+        def files(pattern, folder)
+          Dir.glob(pattern, base: folder).sort.map { |name| File.join(folder, name) }
+        end
 
         # Returns what git prints, or nil if it fails or isn't there.
         def git(path, *words)

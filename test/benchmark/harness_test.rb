@@ -188,6 +188,24 @@ class BenchmarkHarnessTest < Skep::TestCase
     end
   end
 
+  test "another checkout may have a folder for each gem, or one for all" do
+    { %w[skep/ skep-kafka/] => %w[skep-kafka/lib skep/lib],
+[""] => %w[lib] }.each do |gems, expected|
+      other_checkout do |path|
+        gems.each { |gem| FileUtils.mkdir_p("#{path}/#{gem}lib/skep") }
+        FileUtils.mkdir_p("#{path}/#{gems.first}exe")
+        FileUtils.touch(["#{path}/#{gems.first}exe/skep"])
+        assert_match(/isn't built/, Checkout.refusal(path)) if Skep::OS.native?
+        FileUtils.touch("#{path}/#{gems.first}lib/skep/skep_ext.so")
+        assert_nil Checkout.refusal(path)
+        Checkout.use(path) do
+          assert_equal expected.map { |folder| "#{path}/#{folder}" }, Checkout.libraries
+          assert_equal "#{path}/#{gems.first}exe/skep", Checkout.exe
+        end
+      end
+    end
+  end
+
   test "a program's figures are its last line" do
     assert_equal 1.5, Program.run("puts 'loading'; puts 1.5")
     assert_equal [3, 4], Program.run("p ARGV.map(&:to_i)", args: [3, "4"])

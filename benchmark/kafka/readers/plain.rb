@@ -5,7 +5,7 @@
 require_relative "tally"
 
 ENV["SKEP_PURE"] = Tally.wish("pure")
-require Tally.wish("load_path")
+$LOAD_PATH.unshift(*Tally.wish("lib"))
 require "skep/kafka"
 
 module Skep
