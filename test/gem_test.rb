@@ -5,6 +5,7 @@ require "tmpdir"
 
 # The files and dependencies of each gem. That they install from their files and work without the
 # checkout is shown by test/scenario/the_tutorial_leads_to_a_swarm.rb, and by the installation here.
+# .ci/gems also installs what they depend on.
 class GemTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
   KINDS = %w[lib/ ext/ exe/skep sig/ completions/ data/gems man/skep.1 README.md LICENSE].freeze
@@ -66,6 +67,23 @@ class GemTest < Skep::TestCase
         assert_predicate status, :success?, err
         assert_empty "#{out}#{err}".lines.grep(/WARNING/)
       end
+    end
+  end
+
+  # .ci/gems types both commands in a new machine.
+  test "skep check accepts the program of skep-kafka's README, as its commands show" do
+    missing "karafka-rdkafka, in the bundle" unless Gem.loaded_specs.key?("karafka-rdkafka")
+
+    readme = File.read("#{ROOT}/skep-kafka/README.md", encoding: "UTF-8")
+    Dir.mktmpdir do |directory|
+      File.write("#{directory}/swarm.rb", readme[/^```ruby\n(# swarm\.rb\n.*?)^```/m, 1])
+      check, run = readme[/^```console\n(.*?)^```/m, 1].scan(/^\$ (.+)/).flatten
+      assert_equal "skep check swarm.rb", check
+      assert_match(/\Askep kafka broker orders orders\.dead -- skep run swarm\.rb\z/, run)
+      out, err, status = run_command({}, RbConfig.ruby, "#{ROOT}/skep/exe/skep", "check",
+                                     "#{directory}/swarm.rb", timeout: 30)
+      assert_predicate status, :success?, err
+      assert_match(/swarm billing, 4 nodes, good to run\n.*topics orders/, out)
     end
   end
 
