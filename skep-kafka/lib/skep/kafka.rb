@@ -20,7 +20,7 @@
 #   admin/       requests of a program that is no member: a group's lag, dead letters
 #   testing/     fakes, a mock cluster, and messages for topics
 #   command/     the command `skep kafka`, which loads it
-require "digest"
+require "digest/sha2"
 require "io/nonblock"
 require "io/wait"
 require "json"

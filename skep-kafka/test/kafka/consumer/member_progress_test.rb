@@ -67,6 +67,17 @@ module Skep
         assert_equal [{ group: "g", partitions: 1, messages: 2 }], resumed
       end
 
+      # Otherwise each node loads it again, and none can once a deploy has removed the gems.
+      test "loads nothing in the node that the mold hasn't loaded" do
+        out, = run_program(<<~RUBY, gems: true)
+          require "skep/kafka"
+          loaded = $LOADED_FEATURES.dup
+          Skep::Kafka::Consumer::MemberProgress.digest("orders")
+          p $LOADED_FEATURES - loaded
+        RUBY
+        assert_equal "[]\n", out
+      end
+
       test "has by key what its predecessor has done beyond, and the failures of the commit" do
         failures = [40, 41, 44].to_h { |at| [at, failure(at)] }
         text = Processing::CommitMetadata.write(40, failures:, done: "0")
