@@ -13,8 +13,12 @@ Skep.swarm "web", nodes: 2, liveness_timeout: 60 do |swarm|
     require_relative "app"
   end
 
+  # As Puma's own command reads it. In development, Puma answers an error that the application
+  # doesn't rescue with a backtrace.
+  environment = ENV.values_at("APP_ENV", "RACK_ENV", "RAILS_ENV").compact.first || "development"
+
   swarm.work do |node|
-    puma = Puma::Server.new(APP, nil, min_threads: 1, max_threads: 5)
+    puma = Puma::Server.new(APP, nil, min_threads: 1, max_threads: 5, environment:)
     puma.binder.inherit_tcp_listener(nil, nil, TCPServer.for_fd(3))
     accepting = puma.run
     node.ready!

@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+# Before Sidekiq, and before the application: as by Sidekiq's own command, jobs then run in Rails'
+# executor.
+require "rails" if $LOAD_PATH.resolve_feature_path("rails")
 require "sidekiq"
 require "socket"
 require_relative "hands"
