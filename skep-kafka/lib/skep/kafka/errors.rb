@@ -43,6 +43,19 @@ module Skep
       def exit_code = ExitCode::CONFIGURATION
     end
 
+    # The librdkafka in the gem can't be opened: the gem may be one for another platform.
+    class UnusableLibrdkafka < BootError
+      # gem: with its version.
+      def initialize(gem:, cause:)
+        super("the librdkafka in #{gem} can't be opened (#{cause}). If the gem is for another " \
+              "platform, run `gem uninstall karafka-rdkafka` and `gem install karafka-rdkafka " \
+              "--platform ruby`: RubyGems before 3.3.22 may install the one for musl.")
+      end
+
+      # Returns 78: trying again doesn't help.
+      def exit_code = ExitCode::CONFIGURATION
+    end
+
     # The librdkafka in the gem is older than skep supports.
     class UnsupportedLibrdkafka < BootError
       # gem: with its version.

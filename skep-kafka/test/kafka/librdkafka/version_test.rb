@@ -53,6 +53,18 @@ class LibrdkafkaVersionTest < Skep::TestCase
     end
   end
 
+  test "one that can't be opened ends skep run and skep check with a sentence and 78" do
+    with_librdkafka("not a library") do |env|
+      %w[run check].each do |command|
+        out, err, status = skep(command, env)
+        assert_equal ["", 78], [out, status.exitstatus], err
+        assert_match(/\Askep: .*: the librdkafka in karafka-rdkafka.* can't be opened \(Could/, err)
+        assert_includes err, "run `gem uninstall karafka-rdkafka` and `gem install karafka-rdkafka"
+        assert_equal 1, err.lines.size, err
+      end
+    end
+  end
+
   test "a program without a swarm gets a Skep::Error for one that is too old" do
     with_old_librdkafka do |env|
       out, err, = run_program(<<~RUBY, env:, gems: :bundler)
@@ -89,14 +101,22 @@ class LibrdkafkaVersionTest < Skep::TestCase
   end
 
   # Yields an environment with a librdkafka 2.8 that has no function but the one for its number.
-  def with_old_librdkafka
+  def with_old_librdkafka(&block)
+    Dir.mktmpdir do |dir|
+      File.write("#{dir}/old.c", "int rd_kafka_version(void) { return 0x020800ff; }\n")
+      text, status = Open3.capture2e({ "LD_PRELOAD" => nil }, "cc", "-shared", "-fPIC", "-o",
+                                     "#{dir}/old.so", "#{dir}/old.c")
+      missing "a C compiler: #{text}" unless status.success?
+      with_librdkafka(File.binread("#{dir}/old.so"), &block)
+    end
+  end
+
+  # Yields an environment with this as librdkafka's file.
+  def with_librdkafka(content)
     Dir.mktmpdir do |dir|
       FileUtils.mkdir_p(%w[lib/rdkafka ext].map { |name| "#{dir}/#{name}" })
       File.write("#{dir}/lib/rdkafka/version.rb", "")
-      File.write("#{dir}/old.c", "int rd_kafka_version(void) { return 0x020800ff; }\n")
-      text, status = Open3.capture2e({ "LD_PRELOAD" => nil }, "cc", "-shared", "-fPIC", "-o",
-                                     "#{dir}/ext/librdkafka.so", "#{dir}/old.c")
-      missing "a C compiler: #{text}" unless status.success?
+      File.binwrite("#{dir}/ext/librdkafka.so", content)
       path = ["#{dir}/lib", *ENV.fetch("RUBYLIB", nil)].join(File::PATH_SEPARATOR)
       yield({ "SWARM" => file(dir), "SKEP_RUN_DIR" => dir, "RUBYLIB" => path })
     end

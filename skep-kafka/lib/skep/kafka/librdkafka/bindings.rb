@@ -30,8 +30,8 @@ module Skep
         @lock = Mutex.new
 
         class << self
-          # Opens the library; raises MissingGem or UnsupportedLibrdkafka. Starts no thread, so that
-          # the mold may call it.
+          # Opens the library; raises MissingGem, UnusableLibrdkafka or UnsupportedLibrdkafka.
+          # Starts no thread, so that the mold may call it.
           def load
             @lock.synchronize { @bound ||= bind(library) }
           end
@@ -47,7 +47,8 @@ module Skep
           # Returns why there is no library that skep can use, or nil if there is one.
           def missing_library
             load && nil
-          rescue MissingGem, UnsupportedLibrdkafka => e # the caller reports it beside other errors
+          rescue MissingGem, UnusableLibrdkafka, UnsupportedLibrdkafka => e
+            # The caller reports it beside other errors.
             e.message
           end
 
@@ -79,7 +80,7 @@ module Skep
           def bind(path)
             require "skep/kafka/librdkafka/bindings/structs"
             extend FFI::Library
-            FFI::DynamicLibrary.open(path, FFI::DynamicLibrary::RTLD_LAZY | NO_DELETE)
+            open_library(path)
             ffi_lib path
             check_version
             PartitionQueue.bind(path) if PartitionQueue.native?
@@ -87,6 +88,12 @@ module Skep
               attach_function name, function, parameters, result, blocking:
             end
             true
+          end
+
+          def open_library(path)
+            FFI::DynamicLibrary.open(path, FFI::DynamicLibrary::RTLD_LAZY | NO_DELETE)
+          rescue ::LoadError => e
+            raise UnusableLibrdkafka.new(gem: gem_version, cause: e.message.lines.first.to_s.chomp)
           end
 
           # An older library lacks functions: FFI's error for the first of them names no version.
