@@ -23,6 +23,8 @@ module Verdicts
     BEHIND = 10 # messages of a partition that may be in progress when a bad one is chosen
     EVERY = 200 # messages, of which one is bad
     CONDEMNED = %w[dead_lettered message_quarantined].freeze
+    UNFIT = %w[unfit another_process].freeze # reasons to replace a node
+    UNFIT_SECONDS = 20 # as of NodePool
 
     class Broken < StandardError
     end
@@ -142,13 +144,21 @@ module Verdicts
       end
     end
 
-    # Each node works.
+    # Each node works, and may be replaced. (If a slot's next process failed at once with the same
+    # messages as the one that was ill, these might be bad.)
     def steady
-      since = Skep::OS.now
+      since = [Skep::OS.now, unfit_at + UNFIT_SECONDS].max
       await(STEADY) do
         pids = ready
         pids.size == @options[:nodes] && pids.all? { |pid| @stream.last_by(pid) > since }
       end or raise Broken, "not all nodes work before the fault: #{@swarm.account}"
+    end
+
+    # When a node was replaced last since its messages failed.
+    def unfit_at
+      @swarm.events.filter_map do |event|
+        event["mono"] if event["event"] == "node_replacing" && UNFIT.include?(event["reason"])
+      end.last.to_f
     end
 
     def ready

@@ -286,7 +286,7 @@ module Verdicts
       when :process
         @ill = @processes[fault.node % @processes.size]
         partly = fault.kind == "no_threads" && @processes.size > 1 # alone, nothing would show it
-        @share = partly ? @random.rand(0.3..1.0) : 1.0
+        @share = partly ? @random.rand(0.1..1.0) : 1.0
       when :dependency
         @sharded, apart = fault.sharded, APART.sample(random: @random)
         hosts(fault).each.with_index do |state, index|
