@@ -55,6 +55,7 @@ class HungNodeKillerTest < Skep::TestCase
     name, facts = @published.first
     assert_equal [:node_hung, 2, ["a job"], THREADS],
                  [name, *facts.values_at(:thread, :in_flight, :threads)]
+    assert_match(/node.busy/, facts[:hint])
     assert_equal ["backtraces", "hung", :TERM], @node.calls
     turn_until { @node.calls.include?(:KILL) }
     assert_equal ["backtraces", "hung", :TERM, :KILL], @node.calls

@@ -25,7 +25,9 @@ module Skep
         BACKTRACE_SECONDS = 1.0
         MAX_OVERDUE = 0.05
         EVENTS = { hung: :node_hung, repeated: :node_unhealthy, lasting: :node_unhealthy }.freeze
-        private_constant :BACKTRACE_SECONDS, :MAX_OVERDUE, :EVENTS
+        SLOW = "Work that is slow, but not stuck, needs node.busy(for: seconds), or node.beat " \
+               "between its steps"
+        private_constant :BACKTRACE_SECONDS, :MAX_OVERDUE, :EVENTS, :SLOW
 
         Diagnosis = Struct.new(:failure, :facts, :timer)
         private_constant :Diagnosis
@@ -64,7 +66,8 @@ module Skep
           diagnosis, node.diagnosis = node.diagnosis, nil
           failure, facts = diagnosis.failure, diagnosis.facts
           node.slot.last_hang = { pid: node.pid, at: OS.now, reason: reason(failure), **facts }
-          @events.publish(EVENTS.fetch(failure), node, level: :error, **facts)
+          @events.publish(EVENTS.fetch(failure), node, level: :error,
+                          **facts, hint: (SLOW if failure == :hung))
         end
 
         private
