@@ -27,10 +27,9 @@ class Watch
     on("consumer.consume") { |event| take(event[:caller]) }
     on("consumer.consumed") { |event| Watch.node&.processed(event[:caller].messages.size) }
     on("worker.completed") { give_back if Watch.node }
-    on("connection.listener.fetch_loop") do |event|
-      synchronize { @polled[event[:caller].id] = now }
-    end
-    on("connection.listener.stopped") { |event| synchronize { @polled.delete(event[:caller].id) } }
+    # By thread: each listener has its own, and the caller of the second event is not the listener.
+    on("connection.listener.fetch_loop") { synchronize { @polled[Thread.current] = now } }
+    on("connection.listener.stopped") { synchronize { @polled.delete(Thread.current) } }
     on("rebalance.partitions_assigned") { |event| @node.assigned!(partitions: names(event[:tpl])) }
     on("app.stopped") { @over = true }
     self

@@ -292,6 +292,20 @@ class KafkaSourceTest < KafkaCase
     assert_equal [3], (failed.map { |facts| facts[:hint] }.compact.tally.values)
   end
 
+  test "says why a message that has failed max_attempts times isn't dead-lettered yet" do
+    broker(orders: 1)
+    feed("orders", [["k", "bad", 0]])
+    tries = 0
+    events = play({ dead_letter_topic: "dead", max_attempts: 2, retry_for: 60 }) do |_, node|
+      node.stop! if (tries += 1) == 3
+      raise ArgumentError, "no amount"
+    end
+    hints = named(events, "handler_failed").to_h { |facts| facts.values_at(:attempt, :hint) }
+
+    assert_nil hints.fetch(1)
+    assert_match(/Too few other messages .+ after retry_for/, hints.fetch(2))
+  end
+
   test "reports each error at a marked message: nothing follows it" do
     broker(orders: 1)
     feed("orders", [["k", "bad", 0], ["k", "bad", 0]])

@@ -99,6 +99,7 @@ module Skep
         assert_equal :dead_letter, decide(size: 1, count: 1, own: 1, max_attempts: 1).first
         assert_equal :retry, decide(size: 1, count: 1, own: 0, max_attempts: 1).first
         assert_equal :retry, decide(size: 1, count: 9, since: NOW - 299).first
+        assert_equal :unproven, decision(size: 1, count: 9, since: NOW - 299).why
         assert_equal :dead_letter, decide(size: 1, count: 9, since: NOW - 300).first
         assert_equal :retry_for, decision(size: 1, count: 9, since: NOW - 300).why
         assert_equal :dead_letter, decide(size: 1, count: 3, retry_for: nil).first

@@ -27,9 +27,12 @@ module Skep
           skip: "It isn't retried; the partition continues without it"
         }.freeze
         ENDLESS = "There is no dead_letter_topic: it is retried until it succeeds"
+        UNPROVEN = "Too few other messages have succeeded since its first failure: it may be an " \
+                   "outage. It becomes a dead letter once others succeed, or, if it fails " \
+                   "alone, after retry_for"
         PAUSED = "on_error says so for this error. Fix the cause, then reload or restart"
         private_constant :NOT_READ, :FINISH, :KEPT, :RETRIED, :MARKED, :SOME_MARKED, :ONE_BY_ONE,
-                         :ENDLESS, :PAUSED, :POISON_HINTS
+                         :ENDLESS, :UNPROVEN, :PAUSED, :POISON_HINTS
 
         # evidence, present: TopicEvidence and PresentFailures by the options of a topic.
         def initialize(node:, completion:, outputs:, poison:, options:, report:, scheduler:,
@@ -114,7 +117,9 @@ module Skep
           @options.waited(item.partition) if decision.why == :retry_for
           case decision.action
           when :continue then report_marked(tried, attempt, decision.seconds)
-          when :retry then report_retry(item, slice, attempt.error, history, decision.seconds)
+          when :retry
+            report_retry(item, slice, attempt.error, history, decision.seconds,
+                         (UNPROVEN if decision.why == :unproven))
           when :replace_process
             report_retry(item, slice, attempt.error, history, decision.seconds)
             replace_process(history, attempt.error, decision.why)
@@ -263,7 +268,7 @@ module Skep
                                                         hint: seconds ? SOME_MARKED : MARKED)
         end
 
-        def report_retry(item, slice, error, history, seconds)
+        def report_retry(item, slice, error, history, seconds, hint = nil)
           hint = ENDLESS if history.number == 1 && @options.dead_letter_topic.nil?
           hint = DatabasePool.hint(@options.threads) if DatabasePool.exhausted?(error)
           report_failure(slice, error, seconds.round(3), attempt: history.number,

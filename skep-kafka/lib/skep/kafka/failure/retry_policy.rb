@@ -46,7 +46,8 @@ module Skep
       module RetryPolicy
         # action: see above. seconds: the backoff; with awaits_success a success of the partition
         # ends it early. why: :retry_for, that time is over; :dead_letter_topic, the message comes
-        # from there; of a retry, the cause. cause: what FailureCause says, whatever is done.
+        # from there; of a retry, the cause, or :unproven, after max_attempts. cause: what
+        # FailureCause says, whatever is done.
         Decision = Struct.new(:action, :seconds, :why, :cause, :awaits_success,
                               keyword_init: true) do
           # Returns true if the message isn't tried again.
@@ -110,7 +111,9 @@ module Skep
 
             over = now - history.since >= options.patience
             return :dead_letter, :retry_for if over && options.patience.zero?
-            return :retry, cause if !over || cause || FailureCause.unclear?(evidence, options)
+
+            unproven = cause || :unproven
+            return :retry, unproven if !over || cause || FailureCause.unclear?(evidence, options)
 
             evidence.fresh ? [:dead_letter, :retry_for] : [:replace_process, :another_process]
           end
