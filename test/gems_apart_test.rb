@@ -67,7 +67,7 @@ class GemsApartTest < Skep::TestCase
   test "skep's list of gems has all of this checkout, and their commands" do
     plugins = Dir["#{ROOT}/skep-*"].to_h do |folder|
       name = File.basename(folder).delete_prefix("skep-")
-      [name, File.read(Dir["#{folder}/lib/skep/plugin/*.rb"].first || File::NULL)]
+      [name, File.binread(Dir["#{folder}/lib/skep/plugin/*.rb"].first || File::NULL)]
     end
     expected = plugins.sort.map { |name, code| [name, *("command" if code[/^ +def command\b/])] }
     assert_equal expected, File.readlines("#{ROOT}/skep/data/gems").map(&:split)
