@@ -21,7 +21,7 @@ class ManTest < Skep::TestCase
     test "#{tool} has no warning" do
       missing tool unless system("command -v #{tool} > /dev/null")
 
-      env = { "MANPAGER" => "cat" }
+      env = { "MANPAGER" => "cat", "LC_ALL" => "C.UTF-8" }
       out, err, status = run_command(env, *how, "#{ROOT}/skep/man/skep.1", timeout: 30)
       assert_predicate status, :success?, out + err
       assert_equal "", err

@@ -44,7 +44,7 @@ class LockOrderTest < KafkaCase
 
   test "each lock has a level" do
     made = Dir.glob("#{ROOT}/skep-kafka/lib/skep/kafka{.rb,/**/*.rb}").flat_map do |path|
-      variables = File.read(path).scan(/(@\w+) = Mutex\.new/).flatten
+      variables = File.binread(path).scan(/(@\w+) = Mutex\.new/).flatten
       variables.map { |variable| File.basename(path, ".rb") + variable }
     end
     known = [CONSUMER, PRODUCERS].flat_map { |levels| levels.values.flatten }
