@@ -104,8 +104,9 @@ module Skep
 
         all = @reports.values.flat_map { |report| report.rows.to_a }
         all.group_by(&:group).map do |group, rows|
-          table([*(group unless group.empty?), rows.first.unit(first.unit)].uniq.join(": "),
-                rows.map(&:name).uniq)
+          unit = rows.first.unit(first.unit)
+          head = [group, unit].reject(&:empty?).uniq.join(": ")
+          table(group.include?(": #{unit} ") ? group : head, rows.map(&:name).uniq)
         end
       end
 
