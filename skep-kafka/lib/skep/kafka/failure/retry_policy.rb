@@ -112,8 +112,8 @@ module Skep
             over = now - history.since >= options.patience
             return :dead_letter, :retry_for if over && options.patience.zero?
 
-            unproven = cause || :unproven
-            return :retry, unproven if !over || cause || FailureCause.unclear?(evidence, options)
+            why = cause || :unproven
+            return :retry, why if !over || cause || FailureCause.unclear?(evidence, options)
 
             evidence.fresh ? [:dead_letter, :retry_for] : [:replace_process, :another_process]
           end
