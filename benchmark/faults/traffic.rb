@@ -4,7 +4,7 @@
 # what has become of each.
 #
 #   traffic = Traffic.new(run, partitions: 4)
-#   traffic.begin(patience: 120)           # until each worker has handled some
+#   traffic.begin(patience: 120)           # until each worker has handled some, and few wait
 #   traffic.flow(6)                        # for so many seconds
 #   traffic.send_word("poison", 0)         # another payload, to that partition
 #   traffic.recovers?(since:, patience: 60) { over? }
@@ -19,7 +19,8 @@ module Skep
         PAUSE = 0.02 # seconds between two messages
         AFTER = 2.0 # seconds of messages after the fault is over, all of which must be handled
         BEFORE = 1.0 # and before it
-        private_constant :PAUSE, :AFTER, :BEFORE
+        FEW = 25 # messages that may wait when the fault is planted: half a second's
+        private_constant :PAUSE, :AFTER, :BEFORE, :FEW
 
         attr_reader :last_pid # of the process that has handled the last message
         attr_reader :workers # the pids of all that have handled one
@@ -36,11 +37,12 @@ module Skep
 
         def begin(patience:)
           started = lambda do
-            @workers.size == @run.wishes[:workers] && @handled.size >= 2 * @partitions
+            @workers.size == @run.wishes[:workers] && @handled.size >= 2 * @partitions &&
+              waiting <= FEW
           end
           flow(patience, &started) or
-            raise Program::Failed, "#{@workers.size} workers have messages after " \
-                                   "#{patience} s: #{@run.last_error}"
+            raise Program::Failed, "#{@workers.size} workers have messages after #{patience} s, " \
+                                   "and #{waiting} messages wait: #{@run.last_error}"
         end
 
         # Writes and reads, until the block returns true or so many seconds are over.
@@ -87,6 +89,7 @@ module Skep
           @due = OS.now + PAUSE
         end
 
+        def waiting = @sent.size - @handled.size
         def waits = watched.map { |payload| @handled[payload].first - @sent[payload] }
 
         # Returns the payloads of the messages around the fault.
