@@ -17,7 +17,8 @@ require "skep/threads"
 module Skep
   class Swarm
     HOOKS = %i[preload warm on_boot on_exit around_handler on_error].freeze
-    private_constant :HOOKS
+    NOTHING = Object.new.freeze
+    private_constant :HOOKS, :NOTHING
 
     # The swarm's name in status, logs and commands.
     attr_reader :name
@@ -79,7 +80,8 @@ module Skep
     # The name may be left out; `skep check` shows what the work is called then. Of the options
     # (Definition::Work::OPTIONS) those that it isn't given are the swarm's. Raises
     # Definition::InvalidDescription for what is no source, and for a wrong name or option.
-    def work(*given, **options, &handler)
+    def work(first = NOTHING, second = NOTHING, **options, &handler)
+      given = [first, second].reject { |one| one.equal?(NOTHING) }
       case given.first
       when String, Symbol then name = Definition::Work.name(given.shift)
       end
@@ -204,6 +206,7 @@ module Skep
         )
       end
 
+      # Two works can't be told apart by that name.
       def self.refuse_twice(name)
         Definition::InvalidDescription.refuse(
           "two works are called #{name}: give each a name of its own"
