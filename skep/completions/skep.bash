@@ -25,8 +25,8 @@ _skep() {
   fi
   case ${COMP_WORDS[1]} in
     run)
-      options="--nodes --control --metrics --log --log-level --log-format --boot-timeout --stop-timeout --pidfile --inline -h --help" words=""
-      case $prev in --nodes|--control|--metrics|--log|--log-level|--log-format|--boot-timeout|--stop-timeout|--pidfile) return ;; esac ;;
+      options="--nodes --control --metrics --log --log-level --log-format --boot-timeout --stop-timeout --pidfile --inline --work -h --help" words=""
+      case $prev in --nodes|--control|--metrics|--log|--log-level|--log-format|--boot-timeout|--stop-timeout|--pidfile|--work) return ;; esac ;;
     check)
       options="-h --help" words=""
        ;;
@@ -43,8 +43,8 @@ _skep() {
       options="--control --port --bind --host --proxy --user --password-file --file -h --help" words=":swarm"
       case $prev in --control|--port|--bind|--host|--proxy|--user|--password-file|--file) return ;; esac ;;
     restart)
-      options="--control --no-wait --node -h --help" words=":swarm"
-      case $prev in --control|--node) return ;; esac ;;
+      options="--control --no-wait --node --work -h --help" words=":swarm"
+      case $prev in --control|--node|--work) return ;; esac ;;
     reload)
       options="--control --no-wait -h --help" words=":swarm"
       case $prev in --control) return ;; esac ;;

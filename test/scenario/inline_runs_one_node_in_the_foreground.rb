@@ -25,6 +25,16 @@ Scenario.play do
   must("end with 1 when the work raises, and print the error") do
     failing.stop.exitstatus == 1 && failing.stderr.include?("late (RuntimeError)")
   end
+  several = "Skep.swarm('inline') { |swarm| swarm.work('web') { raise 'web' }; " \
+            "swarm.work('jobs') { |node| node.event(:began, name: node.work_name) } }"
+  jobs = run_swarm(several, arguments: %w[--inline --work jobs])
+  must("run the work that is named") { jobs.await("began")["name"] == "jobs" }
+  must("end with 0 when it returns") { jobs.wait.exitstatus.zero? }
+  none = run_swarm(several, arguments: %w[--inline --work job])
+  must("refuse a work that isn't there with 78") { none.wait.exitstatus == 78 }
+  must("name those that are: #{none.stderr}") do
+    none.stderr.end_with?("swarm.rb: there is no work \"job\", but web, jobs\n")
+  end
   must("refuse a bad file with one sentence") do
     bad = run_swarm("Skep.swarm('a') { }", arguments: ["--inline"])
     bad.wait.exitstatus == 78 && bad.stderr.lines.size == 1 &&

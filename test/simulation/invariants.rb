@@ -181,7 +181,7 @@ module Simulation
 
     def frozen_lately?
       since = @kernel.frozen_at or return false
-      @kernel.now - since < options["liveness_timeout"] + 0.1 + @kernel.pause_seconds
+      @kernel.now - since < @world.liveness_timeout + 0.1 + @kernel.pause_seconds
     end
 
     # A node is killed at stop_timeout only if it was asked to stop. The helper is asked last, or
@@ -189,7 +189,7 @@ module Simulation
     def check_stop_request(facts)
       node = actor(facts)
       return if !node.is_a?(Node) || node.helper? || node.asked_to_stop? || node.ever_silent?
-      return if node.process.age < options["stop_timeout"] / 2
+      return if node.process.age < @world.stop_timeout / 2
       return if node.channel_closed?
       return if @world.schedule.events.any? { |_, kind| kind == :no_buffers }
 
@@ -267,7 +267,7 @@ module Simulation
 
     # Nodes of a stuck mold may exit just before stop_timeout, or be killed then.
     def forced?
-      late = @stopping_at && @kernel.now - @stopping_at >= options["stop_timeout"]
+      late = @stopping_at && @kernel.now - @stopping_at >= @world.stop_timeout
       @reported_forced || @killed || @forced_at || late
     end
 

@@ -84,9 +84,9 @@ module Simulation
         [patch("nodes/launcher", 'next node.kill("boot_timeout") if node.pidfd',
                "next if node.pidfd")],
       "liveness is checked once only" =>
-        [patch("health/liveness_monitor", "check_by(now + @liveness.timeout)\n", "\n"),
-         patch("health/liveness_monitor", "check_by(now + [*seconds, @liveness.timeout]",
-               "([*seconds, @liveness.timeout]")],
+        [patch("health/liveness_monitor", "check_by(now + @shortest)\n", "\n"),
+         patch("health/liveness_monitor", "check_by(now + [*seconds, @shortest]",
+               "([*seconds, @shortest]")],
       "a dead node's channel stays open" =>
         [patch("nodes/node_process", "[@channel, @pidfd].compact.each(&:close)",
                "[@pidfd].compact.each(&:close)")],
@@ -113,8 +113,8 @@ module Simulation
         [patch("nodes/budget", "def replaced(slot) = @replacing.delete(slot)",
                "def replaced(_slot) = nil")],
       "a slot waits for a process that can't be killed" =>
-        [patch("nodes/node_exits", "@loop.after(2 * @config.kill_timeout)",
-               "@loop.after(200 * @config.kill_timeout)")],
+        [patch("nodes/node_exits", "@loop.after(2 * node.options.kill_timeout)",
+               "@loop.after(200 * node.options.kill_timeout)")],
       "a spare that has stepped in isn't followed by another" =>
         [patch("nodes/node_pool", "spare_slot.not_before = OS.now + REFILL_DELAY",
                "spare_slot.not_before = Float::INFINITY")],

@@ -97,13 +97,22 @@ module Simulation
     # Returns the definition in the swarm file.
     def file
       tasks = Array.new(options["works"] || 1) do |work|
-        { "nodes" => (options["works"] ? 1 + (work % 2) : nil), "threads" => 1, "errors" => [],
-"facts" => { "kind" => "block", "topics" => ["t#{work}"] } }
+        { "name" => "w#{work}", "options" => work.zero? ? {} : own_options, "threads" => 1,
+          "errors" => [], "facts" => { "kind" => "block", "topics" => ["t#{work}"] } }
       end
-      tasks.first["nodes"] = nil
       changed({ "name" => "simulated", "options" => plain_options, "tasks" => tasks,
                 "events" => options["helper"] ? %w[node_died node_ready] : [] })
     end
+
+    # Of a second work.
+    def own_options
+      { "nodes" => 2, "liveness_timeout" => 2 * options["liveness_timeout"],
+        "stop_timeout" => options["stop_timeout"] / 2 }
+    end
+
+    # Returns the longest liveness_timeout, and the shortest stop_timeout, of all works.
+    def liveness_timeout = options["liveness_timeout"] * (options["works"] ? 2 : 1)
+    def stop_timeout = options["stop_timeout"] / (options["works"] ? 2 : 1)
 
     # Changes the definition, for a reload.
     def changed(file)

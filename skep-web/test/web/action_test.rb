@@ -17,6 +17,15 @@ class WebActionTest < Skep::TestCase
     assert_equal "skep web: ada sent scale 6 to hive\n", errors.string
   end
 
+  test "a scale may be of one work" do
+    web = serve(user: "ada", password: "secret")
+    cookie, token = log_in_with_token(web)
+    errors = StringIO.new
+    act(web, "scale", { nodes: 6, work: "orders" }, cookie:, token:, "rack.errors" => errors)
+    assert_equal [{ "v" => 1, "command" => "scale", "nodes" => 6, "work" => "orders" }], received
+    assert_equal "skep web: ada sent scale orders=6 to hive\n", errors.string
+  end
+
   test "a command that the swarm refuses gets 409 and the reason" do
     web = serve(user: "ada", password: "secret")
     cookie, token = log_in_with_token(web)

@@ -17,13 +17,13 @@ require "skep/threads"
 module Skep
   class Swarm
     HOOKS = %i[preload warm on_boot on_exit around_handler on_error].freeze
-    NO_SOURCE = Object.new.freeze
-    private_constant :HOOKS, :NO_SOURCE
+    NOTHING = Object.new.freeze
+    private_constant :HOOKS, :NOTHING
 
     # The swarm's name in status, logs and commands.
     attr_reader :name
     attr_reader :options # as given; Definition::Config checks them
-    attr_reader :tasks # the kinds of work
+    attr_reader :tasks # the works
     attr_reader :listeners # blocks by event name
 
     def initialize(name, **options)
@@ -60,8 +60,8 @@ module Skep
 
     # Runs in the node for each failed attempt of a handler, on the handler's thread, and for an
     # exception of on_boot, of plain work or of on_exit. The block gets the exception and a Hash:
-    # swarm, node, mold and pid; from a source also what failed. A block that raises is reported as
-    # `hook_failed`, and changes nothing else.
+    # swarm, work, node, mold and pid; from a source also what failed. A block that raises is
+    # reported as `hook_failed`, and changes nothing else.
     def on_error(&block) = hook(:on_error, block)
 
     # Runs in the helper process for each event of that name, with its facts
@@ -72,12 +72,23 @@ module Skep
       @listeners[event.to_s] << block
     end
 
-    # Adds a kind of work: a plain block, or a source and its handler. nodes: the number of nodes
-    # for it, by default that of the swarm. Raises Definition::InvalidDescription for what is no
-    # source.
-    def work(source = NO_SOURCE, nodes: nil, &handler)
-      source = source.equal?(NO_SOURCE) ? nil : WorkSpec.source(source)
-      @tasks << WorkSpec.new(source, nodes, handler)
+    # Adds a work: a plain block, or a source and its handler.
+    #
+    #   swarm.work("web", nodes: 1, stop_timeout: 60) { |node| … }
+    #   swarm.work("orders", source) { |batch, node| … }
+    #
+    # The name may be left out; `skep check` shows what the work is called then. Of the options
+    # (Definition::Work::OPTIONS) those that it isn't given are the swarm's. Raises
+    # Definition::InvalidDescription for what is no source, and for a wrong name or option.
+    def work(first = NOTHING, second = NOTHING, **options, &handler)
+      given = [first, second].reject { |one| one.equal?(NOTHING) }
+      case given.first
+      when String, Symbol then name = Definition::Work.name(given.shift)
+      end
+      WorkSpec.refuse_twice(name) if name && tasks.any? { |task| task.name == name }
+      source = WorkSpec.only_source(given) unless given.empty?
+      WorkSpec.check_block(name, handler) if name && source.nil?
+      @tasks << WorkSpec.new(source, handler, name:, options: Definition::Work.read(options))
     end
 
     # Runs the supervisor of this swarm in this process and returns the exit code. Under `skep run`
@@ -109,7 +120,15 @@ module Skep
     # Returns what the supervisor needs to know, as plain data.
     def __to_plain
       IPC::PlainData.of("name" => name, "options" => options,
-               "tasks" => tasks.map(&:to_plain), "events" => listeners.keys)
+               "tasks" => plain_tasks, "events" => listeners.keys)
+    end
+
+    # Puts its works into the order of those of the running swarm, by which nodes know them. Returns
+    # false if one is missing. works: as of Definition::Work#to_plain.
+    def __arrange(works)
+      order = Definition::WorkNames.order(works, plain_tasks)
+      @tasks = tasks.values_at(*order) if order
+      !order.nil?
     end
 
     def inspect = "#<Skep::Swarm #{name} tasks=#{tasks.size}>"
@@ -139,20 +158,25 @@ module Skep
 
     private
 
+    def plain_tasks
+      names = Definition::WorkNames.complete(tasks.map(&:name), tasks.map(&:proposed_name))
+      tasks.zip(names).map { |task, name| { "name" => name, **task.to_plain } }
+    end
+
     def hook(name, block)
       Definition::InvalidDescription.refuse("#{name} takes a block") unless block
 
       @hooks[name] << block
     end
 
-    # One kind of work: a source with a handler, or a plain block.
+    # One work: a source with a handler, or a plain block.
     #
     #   swarm.work { |node| … }                              # a block runs as it is
     #   swarm.work(source, nodes: 2) { |batch, node| … }     # a source feeds the handler
     #
     # A source responds to `errors`, `facts`, `threads` and `run(node, handler)`. If it responds to
-    # `handler`, too, no block is needed; if to `warnings`, they are logged at boot
-    # (docs/reference/node.md).
+    # `handler`, too, no block is needed; if to `warnings`, they are logged at boot; `work_name` is
+    # what its work is called if the swarm file gives it no name (docs/reference/node.md).
     class WorkSpec
       TWICE = "the source has handlers of its own: give it to `swarm.work(source)` without a block"
       SOURCE = %i[errors facts threads run].freeze
@@ -173,13 +197,42 @@ module Skep
         )
       end
 
-      attr_reader :nodes # the number of nodes; nil: that of the swarm
+      # Returns the source, if nothing else is given.
+      def self.only_source(given)
+        return source(given.first) if given.size == 1
+
+        Definition::InvalidDescription.refuse(
+          "swarm.work takes a name and a source, in this order, and options by their names"
+        )
+      end
+
+      # Two works can't be told apart by that name.
+      def self.refuse_twice(name)
+        Definition::InvalidDescription.refuse(
+          "two works are called #{name}: give each a name of its own"
+        )
+      end
+
+      # A name alone isn't a topic or a queue.
+      def self.check_block(name, block)
+        why = if block.nil? then "does nothing"
+              elsif block.arity > 1 then "has a block for what a source gives it, and no source"
+        end
+        why and Definition::InvalidDescription.refuse(
+          "work #{name} #{why}: give it one, `swarm.work(#{name.inspect}, source) { |…| … }`, " \
+          "or a block for the node alone, `{ |node| … }`"
+        )
+      end
+
+      attr_reader :name # nil: the file gives it none
+      attr_reader :options # its own
       attr_reader :source # nil for a plain block
       attr_reader :handler # the block
 
-      def initialize(source, nodes, handler)
+      def initialize(source, handler, name: nil, options: {})
         @source = source
-        @nodes = nodes
+        @name = name
+        @options = options
         own = source.handler if source.respond_to?(:handler)
         @handler = handler || own
         @twice = handler && own
@@ -191,11 +244,17 @@ module Skep
       # Returns the size of IPC::ProgressPages for a node that does this work; nil: it has none.
       def progress_cells = @source.respond_to?(:__progress_cells) ? @source.__progress_cells : nil
 
+      # Returns what it is to be called if the file gives it no name.
+      def proposed_name
+        own = @source.work_name if @source.respond_to?(:work_name)
+        own || facts.transform_keys(&:to_s)["group"] || "work"
+      end
+
       # Returns what the supervisor needs to know of this work, as plain data without secrets.
       def to_plain
-        { "nodes" => nodes, "threads" => threads, "progress" => progress_cells,
-          "errors" => errors, "warnings" => warnings,
-          "facts" => @source ? @source.facts : { "kind" => "block" } }
+        { "named" => !name.nil?, "options" => options, "threads" => threads,
+          "progress" => progress_cells, "errors" => errors, "warnings" => warnings,
+          "facts" => facts }
       end
 
       # Returns what it lacks, in sentences.
@@ -210,6 +269,8 @@ module Skep
       end
 
       private
+
+      def facts = @source ? @source.facts : { "kind" => "block" }
 
       def run_block(node)
         node.__imply_ready

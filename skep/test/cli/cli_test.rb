@@ -43,6 +43,7 @@ class CliTest < Skep::TestCase
       %w[staus] => /unknown command: staus: did you mean status\?/,
       %w[help staus] => /did you mean status\?/,
       %w[run a.rb --nods 3] => /invalid option: --nods/,
+      %w[run a.rb --work web] => /--work needs --inline: usage: skep run/,
       %w[run a.rb --nodes x] => /invalid argument: --nodes x/,
       %w[run a.rb --pidfile] => /missing argument: --pidfile/,
       %w[check a.rb b.rb] => /unexpected argument: b.rb: usage: skep check/,
@@ -57,6 +58,9 @@ class CliTest < Skep::TestCase
       %w[reload --node 3] => /invalid option: --node/,
       %w[scale] => /missing argument: N: usage: skep scale \[NAME\] N/,
       %w[scale many] => /N must be a whole number, 1 or more \(got many\)/,
+      %w[scale a orders=many] => /N must be a whole number, 1 or more \(got many\)/,
+      %w[scale web=1 web=2] => /web is given twice: usage: skep scale/,
+      %w[restart --node 1 --work web] => /give --node or --work, not both/,
       %w[quiet --no-wait] => /invalid option: --no-wait/,
       %w[stop ../a] => %r{invalid name "../a"},
       %w[chaos --kill-rate x] => /invalid argument: --kill-rate x/,
@@ -163,6 +167,15 @@ class CliTest < Skep::TestCase
     code, _, err = check("Skep.swarm('a', node: 1) { |swarm| swarm.work { nil } }")
     assert_equal 78, code
     assert_match(/unknown option: node \(did you mean nodes\?\)/, err)
+  end
+
+  test "check shows each work that has a name or options" do
+    _, out, = check("Skep.swarm('a', nodes: 2) { |swarm| " \
+                    "swarm.work('web', nodes: 1, memory_limit: '1G', liveness_timeout: nil, " \
+                    "restart: :never, never_restart_on: [3, 4]) { }; swarm.work { } }")
+    assert_equal "swarm.rb: swarm a, 3 nodes, good to run\n" \
+                 "  work web: 1 node, memory_limit 1.0G, liveness_timeout none, restart never, " \
+                 "never_restart_on 3 4\n  work work: 2 nodes\n", out
   end
 
   test "check counts one node as a node" do

@@ -45,13 +45,14 @@ class CommandHandlerTest < Skep::TestCase
   # A supervisor that can be quiet, with slots to scale. Its loop runs at once what is for later.
   class Running
     Slots = Struct.new(:slots)
-    private_constant :Slots
+    Slot = Struct.new(:work_name)
+    private_constant :Slots, :Slot
 
     attr_reader :node_pool
 
     def initialize(quiet:)
       @quiet = quiet
-      @node_pool = Slots.new([1, 2])
+      @node_pool = Slots.new([Slot.new("orders"), Slot.new("web")])
     end
 
     def loop = self
@@ -60,13 +61,14 @@ class CommandHandlerTest < Skep::TestCase
     def changes = self
     def quiet? = @quiet
     def end_quiet = @quiet.tap { @quiet = false }
-    def restart(_nodes) = yield(nil)
+    def restart(node, work: nil) = yield(node == :all && work != "none" ? nil : "no")
     def reload = yield("no code")
 
-    def scale(count)
+    def scale(count, works: nil)
+      count ||= works.each_value.sum
       return "no" unless count.positive?
 
-      @node_pool.slots = Array.new(count)
+      @node_pool.slots = Array.new(count) { Slot.new("orders") }
       nil
     end
   end
@@ -88,6 +90,21 @@ class CommandHandlerTest < Skep::TestCase
     assert_equal [{ done: "scale", from: 2, to: 5 }],
 ask(supervisor, '{"command":"scale","nodes":5}')
     assert_equal [{ error: "no" }], ask(supervisor, '{"command":"scale","nodes":0}')
+  end
+
+  test "the answer to a scale by names has the numbers of each work" do
+    supervisor = Running.new(quiet: false)
+    works = { "orders" => [1, 3], "web" => [1, 2] }
+    assert_equal [{ done: "scale", from: 2, to: 5, works: }],
+                 ask(supervisor, '{"command":"scale","works":{"orders":3,"web":2}}')
+    assert_equal [{ done: "scale", from: 5, to: 3, works: { "orders" => [5, 3] } }],
+                 ask(supervisor, '{"command":"scale","work":"orders","nodes":3}')
+  end
+
+  test "a restart may be of one work" do
+    supervisor = Running.new(quiet: false)
+    assert_equal [{ done: "restart" }], ask(supervisor, '{"command":"restart","work":"web"}')
+    assert_equal [{ error: "no" }], ask(supervisor, '{"command":"restart","work":"none"}')
   end
 
   private

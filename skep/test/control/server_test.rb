@@ -14,7 +14,7 @@ class ControlServerTest < Skep::TestCase
     def changes = @changes ||= Changes.new
   end
   Changes = Struct.new(:done) do
-    def restart(_, &done) = self.done = done
+    def restart(*, **, &done) = self.done = done
   end
 
   def setup

@@ -7,13 +7,13 @@ class ReadinessTest < Skep::TestCase
   include Snapshots
 
   test "is ready while each kind of work has a ready node" do
-    works = [work, work(work: 1, kind: "mail", group: "billing")]
+    works = [work, work(work: 1, kind: "mail", name: "billing")]
     nodes = [node(0), node(1, state: "dead"), node(2, task: 1)]
     assert_nil problem(works:, nodes:)
     nodes[2]["state"] = "booting"
-    assert_equal "none of the 1 nodes of mail billing is ready", problem(works:, nodes:)
+    assert_equal "none of the 1 nodes of work billing is ready", problem(works:, nodes:)
     nodes[2].merge!("state" => "ready", "unhealthy" => "no disk")
-    assert_equal "none of the 1 nodes of mail billing is ready", problem(works:, nodes:)
+    assert_equal "none of the 1 nodes of work billing is ready", problem(works:, nodes:)
   end
 
   test "requires as many ready nodes as the request demands" do

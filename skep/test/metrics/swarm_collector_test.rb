@@ -63,6 +63,20 @@ class SwarmCollectorTest < Skep::TestCase
     assert_empty(named.reject { |event| metrics.key?("skep_events_total{event=\"#{event}\"}") })
   end
 
+  test "reports the nodes of each work, and which work a node does" do
+    works = [work(name: "web", nodes: 1), work(work: 1, name: "orders", nodes: 2)]
+    nodes = [node(0), node(1, task: 1), node(2, task: 1, state: "booting"),
+             node("spare 0", task: nil, state: "spare")]
+    metrics = figures(status(works:, nodes:))
+    { 'skep_work_nodes_wanted{work="0",work_name="web"}' => "1",
+      'skep_work_nodes_wanted{work="1",work_name="orders"}' => "2",
+      'skep_work_nodes{work="1",work_name="orders",state="ready"}' => "1",
+      'skep_work_nodes{work="1",work_name="orders",state="booting"}' => "1",
+      'skep_node_work{node="2",work="1",work_name="orders"}' => "1" }
+      .each { |series, value| assert_equal value, metrics[series], series }
+    refute(metrics.keys.any? { |series| series.start_with?('skep_node_work{node="spare') })
+  end
+
   test "reports the totals of another kind of work" do
     metrics = figures(status(works: [work(kind: "mail", totals: { "sent" => 4, "bounced" => 1 })]))
     assert_equal %w[4 1], metrics.values_at('skep_work_total{work="0",name="sent"}',

@@ -14,7 +14,7 @@ class WorkSpecTest < Skep::TestCase
   private_constant :WorkSpec, :Source
 
   test "a source that brings its own handler needs no block" do
-    task = WorkSpec.new(source = Source.new(:own, []), nil, nil)
+    task = WorkSpec.new(source = Source.new(:own, []), nil)
     task.run(:node)
 
     assert_empty task.to_plain["errors"]
@@ -22,7 +22,7 @@ class WorkSpecTest < Skep::TestCase
   end
 
   test "a block overrides the source's own handler" do
-    task = WorkSpec.new(source = Source.new(:own, []), nil, block = -> {})
+    task = WorkSpec.new(source = Source.new(:own, []), block = -> {})
     task.run(:node)
 
     assert_equal [:node, block], source.ran

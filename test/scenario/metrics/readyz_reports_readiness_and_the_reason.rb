@@ -27,7 +27,7 @@ MetricsScenario.play do
 
   swarm.await("node_forked", times: 3)
   must("not be ready before its nodes are") do
-    get("/readyz") == [503, "not ready: none of the 2 nodes of block is ready\n"]
+    get("/readyz") == [503, "not ready: none of the 2 nodes of work work is ready\n"]
   end
   note.call("go")
   must("be ready") { await_answer(swarm, "/readyz", 200) == "ready\n" }

@@ -39,6 +39,8 @@ WebScenario.play do
     must("show nothing but the login form") { page.evaluate("!document.querySelector('#swarm')") }
     log_in(page, url)
     page.await("#{ROWS} == 4 && document.querySelector('#live').textContent == 'live'")
+    shown = page.evaluate("getComputedStyle(document.querySelector('#nodes td.work')).display")
+    must("have no column for the only work") { shown == "none" }
 
     # The page shows a node's death without a reload.
     killed = swarm.status("hive")["nodes"][1]["pid"]

@@ -35,11 +35,14 @@ module Skep
       def swarm = @form["swarm"].to_s
 
       def arguments
-        command == "scale" ? { nodes: @form["nodes"] } : { wait: false }
+        return { wait: false } unless command == "scale"
+
+        { nodes: @form["nodes"], work: @form["work"] }.compact
       end
 
       def report
-        what = [command, *(@form["nodes"] if command == "scale")].join(" ")
+        scale = [@form["work"], @form["nodes"]].compact.join("=") if command == "scale"
+        what = [command, *scale].join(" ")
         name = @session.name || "a visitor"
         @request.env["rack.errors"]&.puts("skep web: #{name} sent #{what} to #{swarm}")
       end

@@ -74,10 +74,18 @@ class WebSwarmPresenterTest < Skep::TestCase
                  [*shown.dig("nodes", "0").values_at("cpu", "rate"), shown.dig("sums", "rate")]
   end
 
+  test "works are named where there are several" do
+    works = %w[web orders].map { |name| { "name" => name, "nodes" => 2 } }
+    shown = present({ **node(0), "work_name" => "web" }, works:).to_h
+    assert_equal [{ "web" => 2, "orders" => 2 }, "web"],
+                 [shown["works"], shown.dig("nodes", "0", "work_name")]
+    refute present(node(0), works: works.first(1)).to_h.key?("works")
+  end
+
   private
 
-  def present(*nodes, sample: nil)
-    status = { "name" => "hive", "nodes" => nodes }
+  def present(*nodes, sample: nil, works: [])
+    status = { "name" => "hive", "nodes" => nodes, "works" => works }
     sample ||= Skep::Control::ProcessSampler.new.sample(status, 1.0, pids: false)
     Skep::Web::Live::SwarmPresenter.new(status, sample)
   end

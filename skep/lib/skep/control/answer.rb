@@ -55,13 +55,15 @@ module Skep
       PID = ->(value) { value.is_a?(Integer) && value.between?(1, 2**31 - 1) }
       MEMORY = %w[rss pss uss shared swap].to_h { |kind| [kind, MAYBE] }.freeze
       NODE = { "id" => any(String, Integer), "pid" => any(PID, nil), "state" => String,
+               "work_name" => any(String, nil),
                "restarts" => MAYBE, "beat_age" => MAYBE, "memory" => any(MEMORY, nil),
                "work" => Hash, "last_exit" => any(Hash, nil),
                "last_hang" => any(Hash, nil) }.freeze
       SUSPECT = { "crashes" => NUMBER, "alone" => NUMBER, "ends" => Array }.freeze
       STATUS = { "name" => String, "pid" => any(PID, nil), "state" => String,
                  "uptime" => NUMBER, "nodes" => [NODE], "suspects" => any([SUSPECT], nil),
-                 "works" => any([{ "totals" => any(Hash, nil) }], nil) }.freeze
+                 "works" => any([{ "totals" => any(Hash, nil), "name" => any(String, nil),
+                                   "nodes" => MAYBE }], nil) }.freeze
       EVENT = { "seq" => Integer, "event" => String, "mono" => MAYBE,
                 "pid" => any(PID, nil) }.freeze
     end

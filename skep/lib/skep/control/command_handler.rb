@@ -9,7 +9,8 @@ require "json"
 # The block gets the reply: at once, or for `restart` and `reload` when they have finished, unless
 # they came with "wait": false. A reply is {done: name}, what was asked for, or {error: sentence}.
 # That of `restart` and `reload` has quiet: true if the swarm is quiet and stays so, that of
-# `resume` was_quiet, that of `scale` the numbers of nodes: from, to.
+# `resume` was_quiet, that of `scale` the numbers of nodes: from, to, and those of each work that it
+# named. `restart` takes a "node" or a "work", `scale` "nodes", with a "work", or "works".
 module Skep
   module Control
     class CommandHandler
@@ -68,13 +69,22 @@ module Skep
         later { @answer.call({ done: "resume", was_quiet: @supervisor.end_quiet }) }
       end
 
-      def restart = run_rollout("restart", @facts.fetch("node", :all))
+      def restart
+        run_rollout("restart", @facts.fetch("node", :all), work: @facts["work"])
+      end
+
       def reload = run_rollout("reload")
 
+      # {"nodes":3}, {"nodes":3,"work":"orders"} or {"works":{"orders":3,"web":2}}
       def scale
-        before = slots.size
-        why = @supervisor.changes.scale(@facts["nodes"])
-        @answer.call(why ? { error: why } : { done: "scale", from: before, to: slots.size })
+        works = @facts["works"]
+        works ||= { @facts["work"] => @facts["nodes"] } if @facts.key?("work")
+        before = slots.dup
+        why = @supervisor.changes.scale(@facts["nodes"], works:)
+        return refuse(why) if why
+
+        changed = works&.to_h { |name, to| [name, [count(before, name), to]] }
+        @answer.call({ done: "scale", from: before.size, to: slots.size, works: changed }.compact)
       end
 
       # For `skep chaos`: a fault that only the node can inject into itself.
@@ -91,6 +101,7 @@ module Skep
       private
 
       def slots = @supervisor.node_pool&.slots || []
+      def count(slots, work) = slots.count { |slot| slot.work_name == work }
 
       def no_chaos
         "swarm #{@supervisor.config.name} injects no faults: give it `chaos: true`"
@@ -111,10 +122,10 @@ module Skep
         @answer.call({ done: name })
       end
 
-      def run_rollout(name, *which)
+      def run_rollout(name, *which, **facts)
         waits = @facts["wait"] != false
         on_finished = ->(why) { @answer.call(replacing(name, why)) if waits }
-        later { @supervisor.changes.public_send(name, *which, &on_finished) }
+        later { @supervisor.changes.public_send(name, *which, **facts, &on_finished) }
         @answer.call(replacing(name, nil)) unless waits
       end
 

@@ -35,6 +35,12 @@ module Skep
           Configured number of nodes.
         gauge skep_nodes{state}
           Nodes in this state, with spares.
+        gauge skep_work_nodes_wanted{work,work_name}
+          Number of nodes of the work.
+        gauge skep_work_nodes{work,work_name,state}
+          Nodes of the work in this state.
+        gauge skep_node_work{node,work,work_name}
+          Which work the node does; always 1.
         gauge skep_node_state{node,state}
           1 for the present state of the node, 0 for the others.
         gauge skep_node_assigned{node}

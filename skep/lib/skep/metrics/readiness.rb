@@ -47,8 +47,8 @@ module Skep
       def work_without_node(status, slots)
         idle = slots.group_by { |node| node["task"] }
                     .find { |_, nodes| nodes.none? { |node| ready?(node) } } or return
-        work = status["works"][idle.first].to_h.values_at("kind", "group").compact.join(" ")
-        "none of the #{idle.last.size} nodes of #{work} is ready"
+        name = status["works"][idle.first].to_h["name"]
+        "none of the #{idle.last.size} nodes of #{["work", *name].join(" ")} is ready"
       end
 
       def ready?(node) = node["state"] == "ready" && node["unhealthy"].nil?

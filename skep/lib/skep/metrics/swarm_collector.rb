@@ -26,6 +26,7 @@ module Skep
       # duration: how many seconds the supervisor took to answer.
       def collect(status, duration:)
         swarm(status)
+        works(status)
         status["nodes"].each { |node| node(node) }
         supervisor(status["supervisor"])
         events(status["events"])
@@ -49,6 +50,19 @@ module Skep
       def nodes(nodes)
         add("nodes_wanted", nodes.count { |node| node["task"] })
         NODE.each { |state| add("nodes", nodes.count { |node| node["state"] == state }, state:) }
+      end
+
+      # Spares have no work.
+      def works(status)
+        status["works"].each do |facts|
+          labels = { work: facts["work"], work_name: facts["name"] }
+          nodes = status["nodes"].select { |node| node["task"] == facts["work"] }
+          add("work_nodes_wanted", facts["nodes"], **labels)
+          NODE.each do |state|
+            add("work_nodes", nodes.count { |node| node["state"] == state }, **labels, state:)
+          end
+          nodes.each { |node| add("node_work", 1, node: node["id"], **labels) }
+        end
       end
 
       def node(facts)

@@ -17,6 +17,7 @@ module Skep
       attr_reader :id # the node's number, 0 to nodes - 1; nil: a spare without a slot
       attr_reader :swarm # the swarm's name
       attr_reader :mold # the number of the mold it was forked from
+      attr_reader :work_name # nil: a spare without a slot
 
       # report: sends a message to the supervisor. page_index: of the node's cells on the page.
       # placed: false while another process holds the slot. warm_after: items that one thread must
@@ -24,14 +25,14 @@ module Skep
       # blocks of Swarm#on_error. pages: IOs of IPC::ProgressPages.
       def initialize(id:, swarm:, mold:, page:, layout:, report:, beat_every: 10.0, page_index: id,
                      placed: true, warm_after: nil, suspects: nil, stop_timeout: nil, on_error: [],
-                     boot_timeout: nil, pages: [])
+                     boot_timeout: nil, pages: [], work_name: nil)
         @id, @page_index, @swarm, @mold, @placed = id, page_index, swarm, mold, placed
         @warm_after, @stop_timeout, @suspects = warm_after, stop_timeout, suspects
         @report, @on_error = report, on_error
         take_pages(pages)
-        @boot_timeout = boot_timeout
+        @work_name, @boot_timeout = work_name, boot_timeout
         limit_boot
-        @complain_every = beat_every * Health::LivenessPolicy::BEATS * Health::UnhealthyReports::SPACING
+        @complain_every = complain_every(beat_every)
         @threads = layout.threads
         @handler_records = -> { IPC::Scoreboard::HandlerRecords.new(page, layout, @page_index) }
         @heartbeat_of = lambda do |thread|
@@ -266,6 +267,13 @@ module Skep
       def __mold_order = @mold_order
       def __lend(producer) = @producer = producer
 
+      # A spare is to do this work, which has its own options.
+      def __take_work(name, beat_every:, stop_timeout:, boot_timeout:)
+        @work_name, @stop_timeout, @boot_timeout = name, stop_timeout, boot_timeout
+        @waiter.every = beat_every
+        @complain_every = complain_every(beat_every)
+      end
+
       # A spare takes this slot. No other process holds it: spares only replace dead nodes. It may
       # have waited for hours, and has as long to boot as another process.
       def __assign(id, pages = [])
@@ -296,7 +304,7 @@ module Skep
       def __failed(error, **context)
         return if @on_error.empty?
 
-        context = { swarm:, node: id, mold:, pid: Process.pid, **context }
+        context = { swarm:, work: work_name, node: id, mold:, pid: Process.pid, **context }
         @on_error.each { |block| guard("on_error") { block.call(error, context) } }
       end
 
@@ -323,6 +331,10 @@ module Skep
       def __wait_for(ios, timeout, heartbeat) = @waiter.wait_for(ios, timeout, heartbeat)
 
       private
+
+      def complain_every(beat_every)
+        beat_every * Health::LivenessPolicy::BEATS * Health::UnhealthyReports::SPACING
+      end
 
       def limit_boot = @boot_deadline = @boot_timeout && (OS.now + @boot_timeout)
 

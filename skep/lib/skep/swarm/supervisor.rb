@@ -120,7 +120,7 @@ module Skep
         option = Definition::Config::Options::ALL[:boot_timeout]
         given = @overrides["boot_timeout"]
         given = given.value if given.is_a?(Definition::EnvironmentOptions::Given)
-        2 * (config&.boot_timeout || option.read(given) || option.value)
+        2 * (config&.longest(:boot_timeout) || option.read(given) || option.value)
       end
 
       # Called by MoldPool.
@@ -174,10 +174,10 @@ module Skep
         @signal_handler.close_in_child
       end
 
-      # Called by a reload whose code all nodes run from here on. The status report shows the kinds
-      # of work of the new file. Their numbers of nodes and threads don't change.
+      # Called by a reload whose code all nodes run from here on. The status report shows what the
+      # works of the new file are. Their names, options and numbers of threads don't change.
       def code_adopted(plain)
-        tasks = config.tasks.zip(plain["tasks"]).map { |old, new| { **old, **new.slice("facts") } }
+        tasks = config.tasks.zip(works_of(plain)).map { |old, new| { **old, **new.slice("facts") } }
         @plain = { **@plain, "tasks" => tasks }
         @config = read(@plain)
       end
@@ -236,6 +236,12 @@ module Skep
       def read(plain)
         Definition::Config.new(plain["name"], plain["options"].merge(@overrides),
                                tasks: plain["tasks"], events: plain["events"])
+      end
+
+      # Returns the works of a file's plain data in the order of this swarm's; nil: one is missing.
+      def works_of(plain)
+        order = Definition::WorkNames.order(config.tasks, plain["tasks"])
+        order && plain["tasks"].values_at(*order)
       end
 
       def file = @launcher.file
@@ -303,7 +309,8 @@ module Skep
 
       # After an error of its own the supervisor can't rely on hearing that all nodes have ended.
       def limit_stop
-        @stop_limit ||= loop.after((config&.stop_timeout || 0) + STOP_MARGIN) { loop.stop }
+        seconds = config ? config.longest(:stop_timeout) : 0
+        @stop_limit ||= loop.after(seconds + STOP_MARGIN) { loop.stop }
       end
 
       def open

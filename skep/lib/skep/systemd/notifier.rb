@@ -116,7 +116,7 @@ module Skep
       def extension
         return if @supervisor.state == :stopped || (@ready && !@in_progress && !@stopping)
 
-        limit = @supervisor.config.stop_timeout + MARGIN
+        limit = @supervisor.config.longest(:stop_timeout) + MARGIN
         limit += @supervisor.boot_limit unless @stopping
         "EXTEND_TIMEOUT_USEC=#{(limit * 1e6).to_i}"
       end

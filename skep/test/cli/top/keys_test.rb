@@ -75,6 +75,26 @@ class TopKeysTest < Skep::TestCase
     assert_equal [["scale", { nodes: 2 }]], poller.commands
   end
 
+  test "+ and - scale the work of the selected node, where there are several" do
+    model, poller, bindings = bindings_for_two_nodes
+    name_works(model)
+    %w[j + + - y].each { |key| bindings.press(key) }
+    assert_equal [4, 5, 4].map { |nodes| ["scale", { nodes:, work: "orders" }] }, poller.commands
+    assert_equal "scale orders to 4 nodes: done", model.message
+    bindings.press("k")
+    bindings.press("+")
+    assert_equal ["scale", { nodes: 2, work: "web" }], poller.commands.last
+  end
+
+  test "a spare has no work to scale" do
+    model, poller, bindings = bindings_for_two_nodes
+    name_works(model)
+    model.status["nodes"][0]["work_name"] = nil
+    %w[+ -].each { |key| bindings.press(key) }
+    assert_equal [[], nil, "select a node of the work that is to be scaled"],
+                 [poller.commands, model.prompt, model.message]
+  end
+
   test "backtraces that were asked for are shown, the selected node's first" do
     model, _, bindings = bindings_for_two_nodes
     bindings.observe([traces(0)])
@@ -88,6 +108,12 @@ class TopKeysTest < Skep::TestCase
   end
 
   private
+
+  def name_works(model)
+    model.status["works"] = [{ "name" => "web", "nodes" => 1 },
+                             { "name" => "orders", "nodes" => 3 }]
+    model.status["nodes"].zip(%w[web orders]) { |node, name| node["work_name"] = name }
+  end
 
   def bindings_for_two_nodes
     nodes = Array.new(2) { |id| { "id" => id, "work" => {} } }

@@ -81,6 +81,17 @@ class TopRendererTest < Skep::TestCase
     refute_includes draw(model(node(0))).grep(/node /).first.split, "lag"
   end
 
+  test "there is a column for the work where there are several" do
+    nodes = [node(0, "work_name" => "web"), node(1, "work_name" => "orders-of-a-long-name"),
+             node("spare 0", "work_name" => nil, "state" => "spare")]
+    works = %w[web orders-of-a-long-name].map { |name| { "name" => name } }
+    lines = draw(model(*nodes, "works" => works), columns: 100)
+    assert_equal %w[node work pid state], lines.grep(/node /).first.split.first(4)
+    assert lines.any?(/\A> 0 +web +42 ready/)
+    assert lines.any?(/\A  1 +orders-of-a-long-na… +42 ready/)
+    refute_includes draw(model(*nodes, "works" => works.first(1))).grep(/node /).first.split, "work"
+  end
+
   test "the selected node is always among the rows" do
     model = model(*Array.new(100) { |id| node(id) })
     model.select(60)

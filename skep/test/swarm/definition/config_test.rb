@@ -4,7 +4,8 @@ require "test_helper"
 require "skep/swarm"
 
 class ConfigTest < Skep::TestCase
-  WORK = { "nodes" => nil, "threads" => 1, "errors" => [] }.freeze
+  WORK = { "threads" => 1, "errors" => [] }.freeze
+  OWN = { **WORK, "options" => { "nodes" => 2 } }.freeze
 
   test "has the defaults of the design" do
     config = config({})
@@ -84,7 +85,7 @@ class ConfigTest < Skep::TestCase
 
   test "places each work on its nodes" do
     config = Skep::Swarm::Definition::Config.new("a", { nodes: 3 },
-                                     tasks: [WORK, { **WORK, "nodes" => 2, "threads" => 5 }])
+                                     tasks: [WORK, { **OWN, "threads" => 5 }])
 
     assert_equal [0, 0, 0, 1, 1], config.placement
     assert_equal 5, config.threads
@@ -92,14 +93,13 @@ class ConfigTest < Skep::TestCase
 
   test "reports what decided the number of nodes" do
     default = Skep::OS::Cgroup.processors_from
-    own = { **WORK, "nodes" => 2 }
     of_work = ->(*tasks) { Skep::Swarm::Definition::Config.new("a", {}, tasks:).nodes_from }
 
     assert_equal default, config({}).nodes_from
     assert_equal default, config({ nodes: nil }).nodes_from
-    assert_equal default, of_work.call(own, WORK)
+    assert_equal default, of_work.call(OWN, WORK)
     assert_equal "option", config({ nodes: Skep::OS::Cgroup.processors }).nodes_from
-    assert_equal "option", of_work.call(own)
+    assert_equal "option", of_work.call(OWN)
   end
 
   test "finds the run directory by user and environment" do

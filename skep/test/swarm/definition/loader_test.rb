@@ -27,8 +27,8 @@ class LoaderTest < Skep::TestCase
     "an unknown part of skep" => ["raise Skep::Nothing", /uninitialized constant Skep::Nothing\z/],
     "an exit" => ["exit 3", /it called exit\(3\)/],
     "a text in place of a source" =>
-      ["\nSkep.swarm('a') { |swarm|\nswarm.work('orders') { }\n}",
-       /\.rb: line 3: swarm\.work takes a source .* given "orders": \S/],
+      ["\nSkep.swarm('a') { |swarm|\nswarm.work('orders') { |batch, node| }\n}",
+       /\.rb: line 3: work orders has a block for what a source gives it, and no source: give it/],
     "a class in place of a source" =>
       ["Skep.swarm('a') { |swarm| swarm.work(String) { } }",
        /\.rb: line 1: swarm\.work .* the class String: make one of it, String\.new\(…\)\z/],
@@ -52,7 +52,7 @@ class LoaderTest < Skep::TestCase
   end
 
   test "a wrong call is a wrong configuration, the application's exception a failure" do
-    codes = ["Skep.swarm('a') { |swarm| swarm.work(:orders) { } }", "raise 'no'"].map do |text|
+    codes = ["Skep.swarm('a') { |swarm| swarm.work(nil) { } }", "raise 'no'"].map do |text|
       assert_raises(Skep::Swarm::Definition::Loader::InvalidSwarmFile) { load_text(text) }.exit_code
     end
 

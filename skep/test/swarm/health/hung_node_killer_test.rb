@@ -7,9 +7,9 @@ require "skep/swarm"
 # Uses a real event loop, and nodes that only record the calls.
 class HungNodeKillerTest < Skep::TestCase
   Swarm = Skep::Swarm
-  Config = Struct.new(:liveness_timeout, :kill_timeout)
+  Options = Struct.new(:liveness_timeout, :kill_timeout)
   THREADS = [{ "name" => "main", "backtrace" => ["a.rb:1"] }].freeze
-  private_constant :Swarm, :Config, :THREADS
+  private_constant :Swarm, :Options, :THREADS
 
   # The methods of a node that HungNodeKiller calls.
   class FakeNode
@@ -25,6 +25,7 @@ class HungNodeKillerTest < Skep::TestCase
     end
 
     def channel = self
+    def options = Options.new(0.3, 0.2)
     def event_facts = {}
     def post(type, *) = @calls << type
     def terminated? = @calls.include?(:TERM)
@@ -121,9 +122,7 @@ class HungNodeKillerTest < Skep::TestCase
 
   def hung_node_killer
     scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
-    config = Config.new(0.3, 0.2)
-    @hung_node_killer ||= Swarm::Health::HungNodeKiller.new(config, loop: @loop, scoreboard:,
-                                                                    events:)
+    @hung_node_killer ||= Swarm::Health::HungNodeKiller.new(loop: @loop, scoreboard:, events:)
   end
 
   def events

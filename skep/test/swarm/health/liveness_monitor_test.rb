@@ -7,7 +7,7 @@ require "skep/swarm"
 class LivenessMonitorTest < Skep::TestCase
   Swarm = Skep::Swarm
   TIMEOUT = 0.5
-  Node = Struct.new(:page_index, :ready_at, :unhealthy_reports) do
+  Node = Struct.new(:page_index, :ready_at, :unhealthy_reports, :options) do
     attr_writer :lost
     attr_accessor :grace_until
 
@@ -120,6 +120,20 @@ class LivenessMonitorTest < Skep::TestCase
     assert_equal [[[0, :hung, 0], [1, :hung, 0]], 1], [@failed_nodes.sort, @errors]
   end
 
+  test "each work has its own timeout, or none" do
+    @node_table = NodeTable.new([], 0)
+    @liveness_monitor = liveness_monitor({ "liveness_timeout" => nil },
+                                         { "liveness_timeout" => 60 })
+    nodes = [node(0, 0), node(1, 1), node(2)]
+    turn_until { @failed_nodes.any? }
+    turn_until { @node_table.checks == 6 }
+    assert_equal [[2, :hung, 0]], @failed_nodes
+    3.times do |times|
+      @liveness_monitor.report_unhealthy(nodes[0], "ill", nodes[0].ready_at + (times * TIMEOUT / 8))
+    end
+    assert_equal [0, :repeated, nil], @failed_nodes.last
+  end
+
   test "fails no node that has ended" do
     node = node(0)
     node.lost = true
@@ -129,13 +143,15 @@ class LivenessMonitorTest < Skep::TestCase
 
   private
 
-  def liveness_monitor
-    config = Struct.new(:liveness_timeout).new(TIMEOUT)
+  # works: the options of each.
+  def liveness_monitor(*works)
+    tasks = works.map { |options| { "options" => options } }
+    @config = Swarm::Definition::Config.new("s", { "liveness_timeout" => TIMEOUT }, tasks:)
     scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
     events = Skep::Swarm::Runtime::EventBus.new
     events.subscribe { |event| @events << [event.name, event.facts] }
-    Swarm::Health::LivenessMonitor.new(config, loop: @loop, scoreboard:, node_table: @node_table,
-                                               events:) do |node, failure, status|
+    Swarm::Health::LivenessMonitor.new(@config, loop: @loop, scoreboard:, node_table: @node_table,
+                                                events:) do |node, failure, status|
       fail_once, @fail_once = @fail_once, false
       raise "a bug" if fail_once
 
@@ -143,9 +159,10 @@ class LivenessMonitorTest < Skep::TestCase
     end
   end
 
-  # Adds a node that is ready.
-  def node(page_index)
-    Node.new(page_index, Skep::OS.now, Swarm::Health::UnhealthyReports.new).tap do |node|
+  # Adds a node that is ready. work: its number; nil: it has the swarm's options.
+  def node(page_index, work = nil)
+    options = work ? @config.works[work] : @config
+    Node.new(page_index, Skep::OS.now, Swarm::Health::UnhealthyReports.new, options).tap do |node|
       @node_table.all << node
     end
   end

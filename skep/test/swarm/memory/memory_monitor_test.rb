@@ -11,7 +11,8 @@ class MemoryMonitorTest < Skep::TestCase
     def reason_to_replace = node.replace_for
   end
   Group = Struct.new(:limit, :high, :oom_kills)
-  Node = Struct.new(:slot, :pid, :state, :node_memory, :watches, :sent, :replace_for, :reason) do
+  Node = Struct.new(:slot, :pid, :state, :node_memory, :watches, :sent, :options, :replace_for,
+                    :reason) do
     def id = slot.id
     def event_facts = { id: }
     def ready? = state == :ready
@@ -98,6 +99,23 @@ class MemoryMonitorTest < Skep::TestCase
     assert_equal [[:node_over_limit, 0, false]], published(:at_once)
   end
 
+  test "each work has its own limit, or none" do
+    nodes = swarm(3, memory_limit: "500M", works: [{ memory_limit: "600M" }, { memory_limit: nil },
+                                                   {}])
+    nodes.each { |node| measured(node, 550) }
+    await { @node_pool.replaced.any? }
+    3.times { @loop.turn(0.3) }
+    assert_equal [[2, "memory_limit"]], @node_pool.replaced
+    assert_equal [[:node_over_limit, 2, 500 * MIB]], published(:limit)
+  end
+
+  test "each work has its own max_lifetime" do
+    swarm(2, max_lifetime: 3600.0, works: [{ max_lifetime: 0.01 }, {}])
+    await { @node_pool.replaced.any? }
+    2.times { @loop.turn(0.6) }
+    assert_equal [[0, "max_lifetime"]], @node_pool.replaced
+  end
+
   test "stops a node far over its limit at once" do
     node, = swarm(1, memory_limit: "500M")
     measured(node, 800)
@@ -171,8 +189,10 @@ class MemoryMonitorTest < Skep::TestCase
     [pid, ours]
   end
 
-  def swarm(size = 1, random: Random.new(0.5), backoff: Backoff.new(0.0), **options)
-    config = Skep::Swarm::Definition::Config.new("a", options)
+  # works: the options of the work of each node.
+  def swarm(size = 1, random: Random.new(0.5), backoff: Backoff.new(0.0), works: [], **options)
+    tasks = works.map { |own| { "options" => own.transform_keys(&:to_s) } }
+    config = Skep::Swarm::Definition::Config.new("a", options, tasks:)
     @node_pool = NodePool.new(Array.new(size) { |id| Slot.new(id) }, [])
     events = Skep::Swarm::Runtime::EventBus.new
     events.subscribe { |event| @published << [event.name, { level: event.level, **event.facts }] }
@@ -180,11 +200,13 @@ class MemoryMonitorTest < Skep::TestCase
     @samples = {}.compare_by_identity
     @memory_monitor = Skep::Swarm::Memory::MemoryMonitor.new(
       @node_pool, config, cgroup_memory, loop: @loop, events:, samples: @samples.method(:[]),
-      restart_policy: backoff, random:
+      restart_policies: Hash.new(backoff), random:
     )
     @node_pool.memory_monitor = @memory_monitor
-    @node_pool.slots.map { |slot| slot.node = Node.new(slot, @pid, :ready, nil, [], []) }
-              .each { |node| @memory_monitor.watch(node) }
+    @node_pool.slots.each do |slot|
+      options = config.works[slot.id] || config
+      slot.node = Node.new(slot, @pid, :ready, nil, [], [], options)
+    end.map(&:node).each { |node| @memory_monitor.watch(node) }
   end
 
   # Sets the result of a node's measurement: its private memory in MiB.

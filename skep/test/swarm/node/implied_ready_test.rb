@@ -56,12 +56,12 @@ class ImpliedReadyTest < Skep::TestCase
   end
 
   test "a source reports by ready! alone that the node is ready" do
-    WorkSpec.new(Source.new(->(node) { node.wait(0) }), nil, :handler).run(@node)
+    WorkSpec.new(Source.new(->(node) { node.wait(0) }), :handler).run(@node)
 
     assert_empty @reported
   end
 
   private
 
-  def run_block(&block) = WorkSpec.new(nil, nil, block).run(@node)
+  def run_block(&block) = WorkSpec.new(nil, block).run(@node)
 end

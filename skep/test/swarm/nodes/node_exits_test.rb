@@ -7,7 +7,7 @@ require "skep/swarm"
 class NodeExitsTest < Skep::TestCase
   Swarm = Skep::Swarm
   Exit = Swarm::IPC::ExitStatus
-  Config = Struct.new(:restart_window, :kill_timeout, :liveness_timeout)
+  Config = Struct.new(:restart_window, :kill_timeout, :liveness_timeout, :name, :one_of_several?)
   Mold = Struct.new(:number, :live, :heard_at) do
     def live? = live
     def kill = self.live = false
@@ -41,9 +41,9 @@ class NodeExitsTest < Skep::TestCase
     @calls = Calls.new
     @nodes = Swarm::Nodes::NodeTable.new(8)
     @calls.node_table = @nodes
-    @exits = Swarm::Nodes::NodeExits.new(@calls, Config.new(60.0, 0.05, 0.1), @lifecycle,
-                                         loop: @loop, events: bus)
-    @slot = Swarm::Nodes::Slot.new(0, 0)
+    config = Config.new(60.0, 0.05, 0.1, "a", false)
+    @exits = Swarm::Nodes::NodeExits.new(@calls, config, @lifecycle, loop: @loop, events: bus)
+    @slot = Swarm::Nodes::Slot.new(0, 0, options: config)
     @mold = Mold.new(0, true, 0.0)
   end
 

@@ -290,6 +290,44 @@ class NodePoolTest < Skep::TestCase
     assert_equal "stop_timeout", node.reason
   end
 
+  test "in a stop each work has its own stop_timeout" do
+    build_pool(works: [{ "nodes" => 1, "stop_timeout" => 0.05 }, { "nodes" => 1 }])
+    early, late = ready_nodes
+    @lifecycle.stop
+    @pool.stop
+    @loop.turn(5) until early.killed?
+    assert_equal ["stop_timeout", false], [early.reason, late.killed?]
+  end
+
+  test "each work has its own boot_timeout and restart" do
+    build_pool(works: [{ "nodes" => 1, "boot_timeout" => 0.05, "restart" => "never" },
+                       { "nodes" => 1 }])
+    start
+    early, late = @mold.forked.dup
+    [early, late].each { |node| fork_and_ready(node, ready: false) }
+    @loop.turn(5) until early.killed?
+    assert_equal ["boot_timeout", false], [early.reason, late.killed?]
+    crash(early)
+    @pool.node_ready(late)
+    crash(late)
+    assert_equal [false, true], @pool.slots.map(&:live?)
+  end
+
+  test "events of a node name its work where there are several" do
+    facts = []
+    @bus.subscribe { |event| facts << event.facts[:work] if event.name == :node_forked }
+    build_pool(works: [{ "nodes" => 1 }, { "nodes" => 1 }])
+    ready_nodes
+    assert_equal %w[w0 w1], facts
+  end
+
+  test "events of a node don't name the only work" do
+    facts = []
+    @bus.subscribe { |event| facts << event.facts.key?(:work) if event.name == :node_forked }
+    ready_nodes
+    assert_equal [false, false], facts
+  end
+
   test "a booting node that ends on its own has its boot_timeout" do
     start
     node = @mold.forked.first
@@ -315,9 +353,11 @@ class NodePoolTest < Skep::TestCase
 
   private
 
-  def build_pool(**options)
+  # works: the options of each.
+  def build_pool(works: [{}], **options)
     options = { "nodes" => 2, "boot_concurrency" => 9, **options.transform_keys(&:to_s) }
-    config = Swarm::Definition::Config.new("s", options, tasks: [{}])
+    tasks = works.map.with_index { |own, number| { "name" => "w#{number}", "options" => own } }
+    config = Swarm::Definition::Config.new("s", options, tasks:)
     layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 8, threads: 1)
     @page&.close
     @page = Skep::OS::SharedPage.create(layout.total)

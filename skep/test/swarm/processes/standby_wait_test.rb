@@ -52,6 +52,19 @@ class StandbyWaitTest < Skep::TestCase
     spare&.leave
   end
 
+  test "knows the options of its work before it reports that it has the slot" do
+    report = ->(*said) { @reported << said }
+    standby = Swarm::Processes::StandbyWait.new(@node, report:) do |task|
+      @node.__take_work("work #{task}", beat_every: 3.0, stop_timeout: 7.0, boot_timeout: 9.0)
+    end
+    standby.receive(Message.new("step_in", { "node" => 3, "task" => 1 }, []))
+    standby.wait
+    @node.__stop
+    assert_equal ["work 1", 3.0], [@node.work_name, @node.beat_every]
+    assert_in_delta 7.0, @node.time_left, 5.0
+    assert_operator @node.__boot_time_left, :<=, 9.0
+  end
+
   test "has the pages that came with its slot" do
     shared = Skep::OS::SharedPage.create(2)
     shared.set(1, 3, 41)

@@ -156,6 +156,23 @@ class ChangeCoordinatorTest < Skep::TestCase
     close_channels
   end
 
+  test "a restart of a work replaces its nodes alone" do
+    @parts.slots[1].define_singleton_method(:work_name) { "web" }
+    @changes.restart(work: "web") { |why| @ended << why }
+    assert_equal [1], @parts.booting.map(&:id)
+    @parts.replace_one
+    assert_equal [[nil], []], [@ended, @parts.booting]
+  end
+
+  test "a restart of a work that isn't there, or of a work and a node, is refused" do
+    @parts.slots[1].define_singleton_method(:work_name) { "web" }
+    @parts.slots[0].define_singleton_method(:work_name) { "jobs" }
+    @changes.restart(work: "wbe") { |why| @ended << why }
+    @changes.restart(1, work: "web") { |why| @ended << why }
+    assert_equal ['there is no work "wbe", but jobs, web', "give a node or a work, not both"],
+                 @ended
+  end
+
   test "a restart of a node that isn't there is refused" do
     restart(7)
     restart("1")
@@ -193,12 +210,29 @@ class ChangeCoordinatorTest < Skep::TestCase
   test "an impossible number of nodes is refused with a sentence, and no event" do
     whole = "give a whole number of nodes, 1 or more"
     assert_equal [whole, whole], [scale([0], [nil], 0), scale([0], [nil], "3")]
-    assert_equal "each work has its own number of nodes, in the swarm's file",
+    assert_equal "each work has its own number of nodes: name it, such as `skep scale w0=3`",
                  scale([0], [1], 3)
-    assert_equal "the swarm has room for 20 nodes of each work, not for 21: " \
-                 "start it again with that many",
+    assert_equal "the swarm has room for 20 nodes, not for 21: start it again with that many",
                  scale([0], [nil], 21)
     assert_equal [[], []], [@pool.changes, @published]
+  end
+
+  test "works are scaled by their names, those with a number of their own too" do
+    assert_nil scale([0, 1, 1], [nil, 2], nil, works: { "w0" => 3, "w1" => 1 })
+    assert_equal [[:add, 0, 2], [:remove, 2, "scale"]], @pool.changes
+    assert_equal [:swarm_scaled], @published.last
+  end
+
+  test "a scale by names changes nothing if one of them is wrong" do
+    { { "w0" => 3, "w7" => 1 } => 'there is no work "w7", but w0, w1',
+      { "w0" => 3, "w1" => 0 } => "give a whole number of nodes, 1 or more",
+      { "w0" => 20, "w1" => 1 } => "the swarm has room for 20 nodes, not for 21: start it again " \
+                                   "with that many",
+      {} => "give the numbers of nodes by works",
+      "w0" => "give the numbers of nodes by works" }.each do |works, sentence|
+      assert_equal sentence, scale([0, 1], [nil, 1], nil, works:)
+      assert_equal [[], []], [@pool.changes, @published]
+    end
   end
 
   private
@@ -221,10 +255,13 @@ class ChangeCoordinatorTest < Skep::TestCase
 
   def restart(*id) = @changes.restart(*id) { |why| @ended << why }
 
-  # tasks: the kind of work of each slot. counts: `nodes` of each kind of work.
-  def scale(tasks, counts, count)
+  # tasks: the work of each slot. counts: `nodes` of each work.
+  def scale(tasks, counts, count, **works)
     @supervisor.node_pool = @pool = NodePool.new(tasks)
-    @supervisor.config = Struct.new(:tasks).new(counts.map { |nodes| { "nodes" => nodes } })
-    @changes.scale(count)
+    plain = counts.each_with_index.map do |nodes, number|
+      { "name" => "w#{number}", "options" => { "nodes" => nodes }.compact }
+    end
+    @supervisor.config = Skep::Swarm::Definition::Config.new("s", {}, tasks: plain)
+    @changes.scale(count, **works)
   end
 end

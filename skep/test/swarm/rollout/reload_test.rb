@@ -168,6 +168,32 @@ class ReloadTest < Skep::TestCase
     assert_equal [[:retire, 1, false]], asked
   end
 
+  test "refuses a file that lacks a work which had a name" do
+    begin_again(work("web"))
+    loaded("tasks" => [work("www")])
+    assert_equal ["a work can't be renamed, added or removed, and the file's works are www now, " \
+                  "not web: stop the swarm and start it again"], @ended
+  end
+
+  test "takes named works in another order, and not works that only their order tells apart" do
+    kinds = %w[a b].map { |kind| { "facts" => { "kind" => kind } } }
+    begin_again(work("web").merge(kinds[0]), work("jobs").merge(kinds[1]))
+    loaded("tasks" => [work("jobs").merge(kinds[1]), work("web").merge(kinds[0])])
+    assert_equal [[[:prepare, 1]], []], [asked, @ended]
+
+    begin_again(*kinds)
+    loaded("tasks" => kinds.reverse)
+    assert_match(/\Athe works are in another order now, by which the nodes know them/, @ended.first)
+  end
+
+  test "names the works whose options or names take effect at the next start" do
+    begin_again(work("web", "stop_timeout" => 1), work("billing", named: false))
+    loaded("tasks" => [work("jobs"), work("web", "stop_timeout" => 2, "memory_limit" => nil)])
+    assert_equal "stop_timeout of work web, memory_limit of work web, " \
+                 "the name of work billing (to jobs) changed: takes effect at the next start",
+                 @parts.published.last.facts[:error]
+  end
+
   test "names the options that take effect at the next start" do
     loaded("options" => { "nodes" => 2, "stop_timeout" => 9 })
     event = @parts.published.last
@@ -177,7 +203,7 @@ class ReloadTest < Skep::TestCase
   end
 
   # The supervisor's.
-  def config = read(PLAIN)
+  def config = read({ **PLAIN, "tasks" => @tasks || PLAIN["tasks"] })
   def read(plain) = Config.new(plain["name"], plain["options"], tasks: plain["tasks"], events: [])
   def code_adopted(plain) = @adopted << plain
 
@@ -192,6 +218,17 @@ class ReloadTest < Skep::TestCase
     end
     @reload.start
     @mold = @parts.mold_pool.asked.shift.last
+  end
+
+  # The swarm has these works.
+  def begin_again(*tasks)
+    @parts.close
+    @tasks = tasks
+    begin_reload(RolloutParts.new(1, 0).boot)
+  end
+
+  def work(name, named: true, **options)
+    { "name" => name, "named" => named, "facts" => {}, "options" => options.transform_keys(&:to_s) }
   end
 
   def all_wait

@@ -22,6 +22,7 @@ module Skep
         attr_reader :id
         attr_reader :swarm
         attr_reader :mold
+        attr_reader :work_name
         attr_reader :crash_suspects
         attr_reader :events # name, level, facts
         attr_reader :produced # written with `producer`
@@ -39,7 +40,7 @@ module Skep
         # source's, for `producer`.
         def initialize(id: 0, swarm: "test", on_error: [], serializer: nil)
           @on_error = on_error
-          @id, @swarm, @mold = id, swarm, 0
+          @id, @swarm, @mold, @work_name = id, swarm, 0, "work"
           @events, @produced, @current_items, @in_flight_texts = Array.new(4) { [] }
           @marks, @busy_seconds, @unhealthy_reasons = Array.new(3) { [] }
           @beats = @done = 0
@@ -146,7 +147,7 @@ module Skep
         def __batch(slice) = Processing::Attempt.new(slice, self, Marker.new(@marks)).batch
 
         def __failed(error, **context)
-          context = { swarm:, node: id, mold:, pid: Process.pid, **context }
+          context = { swarm:, work: work_name, node: id, mold:, pid: Process.pid, **context }
           @on_error.each { |block| block.call(error, context) }
         end
 

@@ -10,7 +10,7 @@ module Skep
       #   presenter.to_h       # without nil, for JsonMergePatch
       #   presenter.numbers    # => {"own" => 12_345_678, "lag" => 3, "node/0" => …}
       class SwarmPresenter
-        NODE = %w[pid mold state assigned restarts deaths crash_loop last_exit beat_age
+        NODE = %w[pid work_name mold state assigned restarts deaths crash_loop last_exit beat_age
                   unhealthy].freeze
         SWARM = %w[name pid state skep ruby crash_loop uptime scale].freeze
         MEMORY = %w[rss pss uss shared swap].freeze
@@ -32,7 +32,7 @@ module Skep
 
         def to_h
           @to_h ||= JsonMergePatch.without_nil(
-            **@status.slice(*SWARM), "sums" => sums, "partitions" => @partitions,
+            **@status.slice(*SWARM), "sums" => sums, "works" => works, "partitions" => @partitions,
             "nodes" => @nodes.to_h { |id, node| [id, node(id, node)] },
             "suspects" => @status["suspects"].to_a.first(FACTS), "totals" => @totals
           )
@@ -54,6 +54,12 @@ module Skep
                       "lag_unknown" => @lag_unknown && "unknown #{@lag_unknown}",
                       "ready" => workers.count { |node| node["state"] == "ready" },
                       "nodes" => workers.size, "spares" => @nodes.size - workers.size }
+        end
+
+        # The number of nodes by the name of the work, if the swarm has several.
+        def works
+          works = @status["works"].to_a.select { |work| work["name"] }
+          works.to_h { |work| [work["name"], number(work["nodes"])] } if works.size > 1
         end
 
         def merged(pages, part) = pages.filter_map { |page| page[part] }.reduce({}, :merge)

@@ -28,8 +28,25 @@ module Skep
           code = report(file, config, [*config.errors, *missing_gems(config)],
                         [*config.warnings, *config.work_warnings.uniq, *misspelt(plain["events"]),
                          *misspelt_variables])
-          memberships(swarm, config).each { |line| out.puts("  #{line}") } if code.zero?
+          [*works(config), *memberships(swarm, config)].each { |line| out.puts("  #{line}") } if
+            code.zero?
           code
+        end
+
+        # A line for each work that has a name or options of its own, or isn't alone.
+        def works(config)
+          shown = config.works.select do |work|
+            work.named? || work.own.any? || work.one_of_several?
+          end
+          shown.map do |work|
+            own = work.own.except(:nodes).map { |option, value| shown_as(option, value) }
+            ["work #{work.name}: #{UI::Humanize.counted(work.nodes, "node")}", *own].join(", ")
+          end
+        end
+
+        def shown_as(option, value)
+          value = UI::Humanize.bytes(value) if option == :memory_limit && value
+          [option, value.nil? ? "none" : value].flatten.join(" ")
         end
 
         # Sentences of sources about themselves.

@@ -35,10 +35,10 @@ module Skep
       # code stays the same, because `restart` loads new code in other servers.
       class Restart < SwarmCommand
         SUMMARY = "Replace all nodes one at a time, on the same code"
-        USAGE = "skep restart [NAME] [--node N] [--no-wait]"
+        USAGE = "skep restart [NAME] [--node N | --work WORK] [--no-wait]"
         COMMAND = "restart"
         EXAMPLES = ["skep restart", "skep restart billing --no-wait",
-                    "skep restart billing --node 3"].freeze
+                    "skep restart billing --node 3", "skep restart --work web"].freeze
         SAME_CODE = "the code is the same as before: use `skep reload` for new code"
         private_constant :SAME_CODE
         include NoWait
@@ -49,6 +49,13 @@ module Skep
         def declare(parser)
           super
           parser.on("--node N", Integer, "this node only") { |id| options[:node] = id }
+          parser.on("--work WORK", "the nodes of this work only") { |name| options[:work] = name }
+        end
+
+        def perform
+          return super unless options[:node] && options[:work]
+
+          raise UsageError, "give --node or --work, not both: #{usage}"
         end
 
         def request(path)
@@ -57,7 +64,7 @@ module Skep
           tell_of_quiet(answer)
         end
 
-        def facts = { timeout: nil, wait: !options[:no_wait], **options.slice(:node) }
+        def facts = { timeout: nil, wait: !options[:no_wait], **options.slice(:node, :work) }
       end
 
       # The same with new code.
@@ -81,35 +88,55 @@ module Skep
       end
 
       class Scale < SwarmCommand
-        SUMMARY = "Change the number of nodes"
-        USAGE = "skep scale [NAME] N"
+        SUMMARY = "Change the number of nodes, of all works or of those that are named"
+        USAGE = "skep scale [NAME] N | WORK=N …"
         COMMAND = "scale"
-        EXAMPLES = ["skep scale 8", "skep scale billing 2"].freeze
+        EXAMPLES = ["skep scale 8", "skep scale billing 2",
+                    "skep scale billing orders=6 web=2"].freeze
 
         private
 
         def perform
-          @nodes = count
+          @facts = works || { nodes: count(arguments.pop) }
           super
         end
 
-        def count
-          text = arguments.pop or raise UsageError, "missing argument: N: #{usage}"
+        # A swarm's name has no "=".
+        def works
+          pairs, rest = arguments.partition { |text| text.include?("=") }
+          return if pairs.empty?
+
+          arguments.replace(rest)
+          pairs = pairs.map { |text| text.split("=", 2) }
+          twice = pairs.map(&:first).tally.key(2)
+          raise UsageError, "#{twice} is given twice: #{usage}" if twice
+
+          { works: pairs.to_h { |name, text| [name, count(text)] } }
+        end
+
+        def count(text)
+          raise UsageError, "missing argument: N: #{usage}" unless text
+
           Integer(text, 10)
         rescue ArgumentError
           raise UsageError, "N must be a whole number, 1 or more (got #{text})"
         end
 
         def request(path)
-          from, to = super.values_at("from", "to")
-          return out.puts("scaled") unless from && to # by a supervisor of an older version
-
-          return out.puts("there are #{to} nodes already") if from == to
-
-          out.puts("scaled from #{from} to #{to} nodes")
+          answer = super
+          works = answer["works"]
+          works = { nil => answer.values_at("from", "to") } unless works.is_a?(Hash)
+          works.each { |name, (from, to)| out.puts(UI.clean(result(name, from, to))) }
         end
 
-        def facts = { nodes: @nodes }
+        def result(work, from, to)
+          return "scaled" unless from && to # by a supervisor of an older version
+
+          nodes = ["nodes", *("of #{work}" if work)].join(" ")
+          from == to ? "there are #{to} #{nodes} already" : "scaled from #{from} to #{to} #{nodes}"
+        end
+
+        attr_reader :facts
       end
 
       class Quiet < SwarmCommand

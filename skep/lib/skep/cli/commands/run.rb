@@ -13,7 +13,7 @@ module Skep
         USAGE = "skep run [FILE] [options] [-- ARGUMENTS FOR THE FILE]"
         EXAMPLES = ["skep run", "skep run swarm.rb --nodes 2 --log-format json",
                     "skep run swarm.rb --pidfile /run/billing.pid",
-                    "skep run --inline swarm.rb"].freeze
+                    "skep run --inline swarm.rb", "skep run --inline --work web"].freeze
 
         private
 
@@ -24,6 +24,9 @@ module Skep
           end
           parser.on("--inline", "one node's work in the foreground, no fork") do
             options[:inline] = true
+          end
+          parser.on("--work WORK", "with --inline: this work, not the first") do |name|
+            options[:work] = name
           end
         end
 
@@ -47,6 +50,8 @@ module Skep
         def overrides = options[:overrides] ||= {}
 
         def perform
+          raise UsageError, "--work needs --inline: #{usage}" if options[:work] && !options[:inline]
+
           runner = options[:inline] ? inline : supervisor
           code = runner.run
           level = "<3>" if Log::Journal.new.behind?(err) # an error's, sd-daemon(3)
@@ -69,7 +74,7 @@ module Skep
           ARGV.replace(file_arguments)
           pidfile&.take
           observers = [Log::EventLog.new(output: out)]
-          Swarm::Processes::InlineRunner.new(file, overrides:, observers:)
+          Swarm::Processes::InlineRunner.new(file, overrides:, observers:, work: options[:work])
         end
       end
     end

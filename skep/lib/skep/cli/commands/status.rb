@@ -18,10 +18,9 @@ module Skep
         COLUMNS = %w[node pid mold state assigned restarts uss shared beat done last\ exit].freeze
         SUSPECTS = 5
         LIST_TIMEOUT = 2.0 # seconds
-        STATE = COLUMNS.index("state")
         NODES_FROM = { "option" => "the option", "affinity" => "the CPU affinity",
                        "cpu_quota" => "the CPU quota" }.freeze
-        private_constant :COLUMNS, :SUSPECTS, :LIST_TIMEOUT, :STATE, :NODES_FROM
+        private_constant :COLUMNS, :SUSPECTS, :LIST_TIMEOUT, :NODES_FROM
 
         private
 
@@ -74,7 +73,7 @@ module Skep
 
         def table(status)
           out.puts(headline(status))
-          out.puts(node_table(status["nodes"]))
+          out.puts(node_table(status["nodes"], works: status["works"].to_a.size > 1))
           partitions = options[:partitions]
           lines = Plugin.of(status).flat_map { |plugin| plugin.status_lines(status, partitions:) }
           lines.each { |line| out.puts(line) }
@@ -91,11 +90,17 @@ module Skep
             "#{", number of nodes by #{limit}" if limit}"
         end
 
-        def node_table(nodes)
-          UI::TextTable.new(COLUMNS, nodes.map { |node| row(node) }).to_s do |cell, row, column|
+        # works: true if there are several: they get a column.
+        def node_table(nodes, works:)
+          columns = works ? COLUMNS.dup.insert(1, "work") : COLUMNS
+          rows = nodes.map do |node|
+            works ? row(node).insert(1, node["work_name"]) : row(node)
+          end
+          state = columns.index("state")
+          UI::TextTable.new(columns, rows).to_s do |cell, row, column|
             next ansi.style(cell, :bold) unless row
 
-            column == STATE ? ansi.style(cell, UI::Ansi.color_of_node(nodes[row])) : cell
+            column == state ? ansi.style(cell, UI::Ansi.color_of_node(nodes[row])) : cell
           end
         end
 

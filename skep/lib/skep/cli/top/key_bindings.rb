@@ -84,22 +84,39 @@ module Skep
           ask("restart all nodes, one after the other?") { command("restart", "restart") }
         end
 
-        def add_node = scale(slots + 1)
+        # + and - are for the selected node's work, where there are several.
+        def add_node
+          scale(@model.work, slots(@model.work) + 1) if scalable?
+        end
 
         def remove_node
-          nodes = slots - 1
-          ask("scale to #{nodes} nodes?") { scale(nodes) }
+          return unless scalable?
+
+          work = @model.work
+          nodes = slots(work) - 1
+          ask("#{scale_title(work, nodes)}?") { scale(work, nodes) }
+        end
+
+        def scalable?
+          return true if !@model.works? || @model.work
+
+          @model.message = "select a node of the work that is to be scaled"
+          false
         end
 
         # The last number that was asked for, until the status shows it.
-        def slots
-          wanted, at = @wanted
-          wanted && OS.now - at < SCALING ? wanted : @model.scale
+        def slots(work)
+          wanted, of, at = @wanted
+          of == work && wanted && OS.now - at < SCALING ? wanted : @model.scale(work)
         end
 
-        def scale(nodes)
-          @wanted = [nodes, OS.now]
-          command("scale", "scale to #{nodes} nodes", nodes:)
+        def scale(work, nodes)
+          @wanted = [nodes, work, OS.now]
+          command("scale", scale_title(work, nodes), **{ nodes:, work: }.compact)
+        end
+
+        def scale_title(work, nodes)
+          "scale#{" #{UI.clean(work)}" if work} to #{nodes} nodes"
         end
 
         def stop

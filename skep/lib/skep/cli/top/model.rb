@@ -43,8 +43,18 @@ module Skep
         # The nodes that are no spares.
         def slots = nodes.select { |node| node["id"].is_a?(Integer) }
 
-        # The number that `skep scale` sets: nodes of each work without a number of its own.
-        def scale = status.dig("scale", "nodes") || slots.size
+        # Returns true if the swarm has several works, which are told apart by their names.
+        def works? = status["works"].to_a.count { |work| work["name"] } > 1
+
+        # The name of the selected node's work; nil: it has none, or the swarm has only one.
+        def work = works? && node ? node["work_name"] : nil
+
+        # The number that `skep scale` sets for that work; without a name the nodes of each work
+        # that has no number of its own.
+        def scale(work = nil)
+          named = status["works"].find { |one| one["name"] == work } if work
+          (named || status["scale"] || {})["nodes"] || slots.size
+        end
 
         def cpu(node) = @sample.cpu[node["id"]]&.then { |part| part * 100 }
         def rate(node) = @sample.rates[node["id"]]

@@ -51,17 +51,20 @@ module Skep
         # The title, one for a narrow terminal, the least width, the rank, and whether the cells
         # are aligned to the right.
         Heading = Struct.new(:long, :short, :least, :rank, :right)
-        HEADINGS = [["node", "node", 4, 0], ["pid", "pid", 5, 4, true], ["state", "state", 8, 0],
+        HEADINGS = [["node", "node", 4, 0], ["work", "work", 4, 1],
+                    ["pid", "pid", 5, 4, true], ["state", "state", 8, 0],
                     ["beat", "beat", 5, 2, true], ["cpu%", "cpu%", 4, 2, true],
                     ["memory", "memory", 6, 6], ["uss", "uss", 6, 1, true],
                     ["shared", "shared", 6, 7, true], ["rate/s", "rate/s", 6, 1, true],
                     ["lag", "lag", 4, 1, true], ["restarts", "rst", 3, 3, true],
                     ["last exit", "exit", 7, 5]].map { |heading| Heading.new(*heading) }.freeze
-        BAR, LAG, LAST_EXIT = 5, 9, 11
+        WORK, STATE, BAR, LAG, LAST_EXIT = 1, 3, 6, 10, 12
         BAR_MOST = 24
+        WORK_MOST = 20
         NARROW = 110 # columns of a terminal
         MARK = "> "
-        private_constant :Heading, :HEADINGS, :BAR, :LAG, :LAST_EXIT, :BAR_MOST, :NARROW, :MARK
+        private_constant :Heading, :HEADINGS, :WORK, :STATE, :BAR, :LAG, :LAST_EXIT, :BAR_MOST,
+                         :WORK_MOST, :NARROW, :MARK
 
         def initialize(model, styler, columns:, marked: true)
           @model = model
@@ -96,7 +99,7 @@ module Skep
         def reverse(part) = part.include?(:blue) ? part : [part.first, :reverse]
 
         # Each shown column has two pieces: its cell and the gap behind it.
-        def place_of_state = @widths.first(2).count(&:itself) * 2
+        def place_of_state = @widths.first(STATE).count(&:itself) * 2
 
         def pieces(texts)
           shown = texts.each_index.select { |index| @widths[index] }
@@ -126,18 +129,20 @@ module Skep
         def wanted_column(heading, texts, index)
           least, rank = heading.least, heading.rank
           return ColumnLayout::Column.new(least, BAR_MOST, rank) if index == BAR
-          if index == LAG && texts.drop(1).all?(UI::Humanize::NONE)
+          if [WORK, LAG].include?(index) && texts.drop(1).all?(UI::Humanize::NONE)
             return ColumnLayout::Column.new(0, 0, rank)
           end
 
           most = [least, *texts.map { |text| UI::DisplayWidth.of(text) }].max
+          most = [most, WORK_MOST].min if index == WORK
           ColumnLayout::Column.new(index == LAST_EXIT ? least : most, most, rank)
         end
 
         def cells(node)
           memory = node["memory"] || {}
           none = UI::Humanize::NONE
-          [node["id"], node["pid"] || none, node["state"], beat(node["beat_age"]),
+          [node["id"], (node["work_name"] if @model.works?) || none, node["pid"] || none,
+           node["state"], beat(node["beat_age"]),
            @model.cpu(node)&.round || none, "",
            UI::Humanize.bytes(memory["uss"]), UI::Humanize.bytes(memory["shared"]),
            UI::Humanize.rate(@model.rate(node)), lag(node), node["restarts"],

@@ -14,7 +14,7 @@ module Skep
           Enter              show all facts of the selected node
           r                  restart the selected node: its successor is ready before it stops
           R                  restart all nodes, one after the other, on the same code
-          + -                one node more, one fewer
+          + -                one node more, one fewer; of the selected node's work
           b                  show the backtraces of all nodes' threads
           Q                  quiet: finish what is in flight, take no new work; again: resume
           s                  stop the swarm

@@ -4,7 +4,7 @@
 # before it is frozen.
 #
 #   config = Config.new("billing", { "nodes" => 4, "stop_timeout" => 10 },
-#                       tasks: [{ "nodes" => nil, … }])
+#                       tasks: [{ "name" => "orders", … }])
 #   config.errors      # => [] or sentences that say what is wrong and how to fix it
 #   config.warnings
 #   config.stop_timeout  # => 10.0
@@ -137,7 +137,7 @@ module Skep
                      "this swarm, nor can the web page; signals can"
         private_constant :NAME, :OF_SYSTEMD, :NO_CONTROL
 
-        attr_reader :name, :tasks, :events, :errors, :warnings
+        attr_reader :name, :tasks, :works, :events, :errors, :warnings
 
         # Sentences of the works about what they run on.
         def work_warnings = tasks.flat_map { |task| task["warnings"] || [] }
@@ -151,8 +151,8 @@ module Skep
         # Returns true if a swarm may have this name.
         def self.valid_name?(name) = name.match?(NAME)
 
-        # tasks: a Hash for each kind of work, with "nodes" (nil: the swarm's number), "threads",
-        # "errors", "warnings" and "facts". events: the names of events with a user's block.
+        # tasks: a Hash for each work, as of Swarm::WorkSpec#to_plain. events: the names of events
+        # with a user's block.
         def initialize(name, options, tasks: [], events: [])
           @name = name.to_s
           @tasks = tasks
@@ -161,19 +161,26 @@ module Skep
           @warnings = []
           options = options.transform_keys(&:to_s)
           @values = read(options)
+          @works = tasks.each_with_index.map { |task, number| Work.new(self, number, task) }
           @nodes_from = nodes_given?(options) ? "option" : OS::Cgroup.processors_from
           check
-          [@values, @errors, @warnings].each(&:freeze)
+          [@values, @works, @errors, @warnings].each(&:freeze)
           freeze
         end
 
         def valid? = errors.empty?
 
-        # Returns the kind of work of each node, by node id: [0, 0, 0, 1] is three of the first kind
-        # and one of the second.
+        # Returns the number of the work of each node, by node id: [0, 0, 0, 1] is three nodes of
+        # the first work and one of the second.
         def placement
-          tasks.each_with_index.flat_map { |task, index| [index] * (task["nodes"] || nodes) }
+          works.flat_map { |work| [work.number] * work.nodes }
         end
+
+        # Returns the largest value of an option of the swarm and its works.
+        def longest(option) = [self, *works].filter_map(&option).max
+
+        # See Work#beats_within.
+        def beats_within = liveness_timeout
 
         # Returns true if the swarm needs a helper process.
         def helper? = events.any? || !metrics.nil?
@@ -201,7 +208,7 @@ module Skep
         # Returns true if the default of `nodes` isn't used: each kind of work may have a number of
         # its own.
         def nodes_given?(options)
-          !options["nodes"].nil? || (tasks.any? && tasks.all? { |task| task["nodes"] })
+          !options["nodes"].nil? || (works.any? && works.all? { |work| work.own?(:nodes) })
         end
 
         def read(options)
@@ -254,13 +261,7 @@ module Skep
           if tasks.empty?
             @errors << "swarm #{name} has no work: add some with `swarm.work { |node| … }`"
           end
-          tasks.each do |task|
-            @errors.concat(task["errors"] || [])
-            count = task["nodes"]
-            next if count.nil? || (count.is_a?(Integer) && count.positive?)
-
-            @errors << "nodes of a work must be a whole number, 1 or more (got #{count.inspect})"
-          end
+          tasks.each { |task| @errors.concat(task["errors"] || []) }
         end
 
         def check_spares

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A call such as `swarm.work("orders")` can't describe a swarm. Its backtrace begins at the user's
-# line, as that is to be changed.
+# A call such as `swarm.work("orders")`, without a source or a block, can't describe a swarm. Its
+# backtrace begins at the user's line, as that is to be changed.
 #
 #   InvalidDescription.refuse("work takes …")
 module Skep
@@ -12,7 +12,7 @@ module Skep
         private_constant :OURS
 
         def self.refuse(sentence)
-          raise self, sentence, caller.drop_while { |line| line.start_with?(OURS) }
+          raise self, sentence, caller.drop_while { |line| line.start_with?(OURS, "<internal:") }
         end
 
         def exit_code = ExitCode::CONFIGURATION

@@ -2,7 +2,7 @@
 
 # Reports what a hung or unhealthy node was doing, then ends it: TERM first, KILL later.
 #
-#   hung_node_killer = HungNodeKiller.new(config, loop:, scoreboard:, events:)
+#   hung_node_killer = HungNodeKiller.new(loop:, scoreboard:, events:)
 #   hung_node_killer.start(node, :hung, status)      # LivenessMonitor found that the node hangs
 #   hung_node_killer.add_backtraces(node, threads)   # the node has sent its backtraces
 #   hung_node_killer.publish(node)                   # it has died before that
@@ -32,11 +32,9 @@ module Skep
         Diagnosis = Struct.new(:failure, :facts, :timer)
         private_constant :Diagnosis
 
-        def initialize(config, loop:, scoreboard:, events:)
-          @config = config
+        def initialize(loop:, scoreboard:, events:)
           @loop = loop
           @scoreboard = scoreboard
-          @liveness = LivenessPolicy.new(timeout: config.liveness_timeout)
           @events = events
         end
 
@@ -46,10 +44,10 @@ module Skep
           node.channel.post("backtraces", { "hung" => true })
           diagnosis = Diagnosis.new(failure, facts(node, failure, status, state))
           node.diagnosis = diagnosis
-          kill_later(node, @config.kill_timeout - overdue_seconds(status))
+          kill_later(node, node.options.kill_timeout - overdue_seconds(node, status))
           return finish(node) if state&.stopped?
 
-          diagnosis.timer = @loop.after(backtrace_seconds) { finish(node) }
+          diagnosis.timer = @loop.after(backtrace_seconds(node)) { finish(node) }
           node.watches << diagnosis.timer
         end
 
@@ -74,12 +72,15 @@ module Skep
 
         # kill_timeout counts from the deadline that the node missed, so the time that it took to
         # detect the hang is subtracted, but no more than 50 ms or a tenth of kill_timeout.
-        def overdue_seconds(status)
-          most = [MAX_OVERDUE, @config.kill_timeout / 10].min
-          status ? @liveness.overdue(status, OS.now).clamp(0.0, most) : 0.0
+        def overdue_seconds(node, status)
+          return 0.0 unless status
+
+          liveness = LivenessPolicy.new(timeout: node.options.liveness_timeout)
+          most = [MAX_OVERDUE, node.options.kill_timeout / 10].min
+          liveness.overdue(status, OS.now).clamp(0.0, most)
         end
 
-        def backtrace_seconds = [BACKTRACE_SECONDS, @config.kill_timeout / 2].min
+        def backtrace_seconds(node) = [BACKTRACE_SECONDS, node.options.kill_timeout / 2].min
         def reason(failure) = failure == :hung ? "hung" : "unhealthy"
 
         def facts(node, failure, status, state)

@@ -9,6 +9,8 @@
 # The block is called once for a node, with :hung, :repeated or :lasting, and the status of a hung
 # thread; in the supervisor it is HungNodeKiller#start, which ends the node.
 #
+# Each work has its own liveness_timeout; without one its nodes may be unhealthy, and never hang.
+#
 # One timer serves all nodes. It fires when the first heartbeat could be overdue: no heartbeat of a
 # node that becomes ready meanwhile can be overdue before that. If the loop is
 # awake anyway in the second half of that time, the check runs then. So idle nodes cost less than
@@ -26,9 +28,11 @@ module Skep
           @node_table = node_table
           @events = events
           @on_failure = on_failure
-          @liveness = LivenessPolicy.new(timeout: config.liveness_timeout)
+          timeouts = [config, *config.works].map(&:beats_within).uniq
+          @policies = timeouts.to_h { |timeout| [timeout, LivenessPolicy.new(timeout:)] }
+          @shortest = timeouts.min
           @checked_at = OS.now
-          check_by(@checked_at + @liveness.timeout)
+          check_by(@checked_at + @shortest)
         end
 
         # Returns the seconds since the node's last heartbeat; since it was ready before the first.
@@ -45,9 +49,9 @@ module Skep
           return unless beats?(node)
 
           node.unhealthy_reports.add(reason, now)
-          reports = node.unhealthy_reports.count(now, @liveness.timeout)
+          reports = node.unhealthy_reports.count(now, policy(node).timeout)
           @events.publish(:node_unhealthy, node, level: :warn, error: reason, reports:)
-          check_by(now + [check_node(node, now), @liveness.timeout].compact.min)
+          check_by(now + [check_node(node, now), @shortest].compact.min)
         end
 
         def report_healthy(node)
@@ -58,6 +62,8 @@ module Skep
         end
 
         private
+
+        def policy(node) = @policies.fetch(node.options.beats_within)
 
         def check_by(due)
           return if @timer&.pending? && @timer.deadline <= due
@@ -70,12 +76,12 @@ module Skep
         # found any more.
         def check(due)
           now = OS.now
-          check_by(now + @liveness.timeout)
+          check_by(now + @shortest)
           nodes = @node_table.nodes.select { |node| beats?(node) }
           compensate_pause(nodes, now, now - due)
           @checked_at = now
           seconds = nodes.filter_map { |node| check_node(node, now, now - due) }
-          check_by(now + [*seconds, @liveness.timeout].min.clamp(MIN_INTERVAL..))
+          check_by(now + [*seconds, @shortest].min.clamp(MIN_INTERVAL..))
         end
 
         def beats?(node) = node.ready? && !node.lost? && !node.failing?
@@ -83,20 +89,25 @@ module Skep
         # If this check comes so late that the supervisor was stopped or starved, the nodes may have
         # been, too: extends their deadlines.
         def compensate_pause(nodes, now, late)
-          return unless @liveness.paused?(late)
+          paused = @policies.each_value.select { |policy| policy.paused?(late) }
+          return if paused.empty?
 
-          statuses = nodes.flat_map { |node| @scoreboard.of(node) }
-          @liveness.extend_deadlines(@checked_at, now, statuses)
-          nodes.each { |node| node.grace_until = nil }
+          paused.each do |policy|
+            own = nodes.select { |node| policy(node).equal?(policy) }
+            statuses = own.flat_map { |node| @scoreboard.of(node) }
+            policy.extend_deadlines(@checked_at, now, statuses)
+            own.each { |node| node.grace_until = nil }
+          end
           @events.publish(:supervisor_late, nil, level: :warn, duration: late.round(3))
         end
 
         # Returns the seconds until the next check; nil if the node has failed.
         def check_node(node, now, late = 0.0)
-          seconds = check_heartbeats(node, now, late) or return
+          policy = policy(node)
+          seconds = check_heartbeats(node, policy, now, late) or return
           unhealthy_since = @scoreboard.unhealthy_since(node)
-          unhealthy_since &&= @liveness.since(unhealthy_since)
-          health = node.unhealthy_reports.verdict(unhealthy_since, now, @liveness.timeout)
+          unhealthy_since &&= policy.since(unhealthy_since)
+          health = node.unhealthy_reports.verdict(unhealthy_since, now, policy.timeout)
           return fail_node(node, health, nil) if health.is_a?(Symbol)
 
           clear_old_reports(node, now) unless unhealthy_since
@@ -104,14 +115,16 @@ module Skep
         end
 
         # An overdue node has a short grace period before it is considered hung.
-        def check_heartbeats(node, now, late)
-          overdue = @liveness.decide(@scoreboard.of(node), now)
+        def check_heartbeats(node, policy, now, late)
+          return policy.timeout unless node.options.liveness_timeout
+
+          overdue = policy.decide(@scoreboard.of(node), now)
           if overdue.is_a?(Float) # seconds that are left
             node.grace_until = nil
             return overdue
           end
 
-          node.grace_until ||= now + @liveness.grace(late)
+          node.grace_until ||= now + policy.grace(late)
           left = node.grace_until - now
           left.positive? ? left : fail_node(node, :hung, overdue)
         end
@@ -126,7 +139,7 @@ module Skep
         # healthy.
         def clear_old_reports(node, now)
           reports = node.unhealthy_reports
-          report_healthy(node) if reports.any? && reports.count(now, @liveness.timeout).zero?
+          report_healthy(node) if reports.any? && reports.count(now, policy(node).timeout).zero?
         end
       end
     end

@@ -3,6 +3,7 @@
 # Measures the memory of the node in which it runs, for the node's control thread.
 #
 #   meter = MemoryMeter.new(page, layout.memory(3), config, nodes: 4)
+#   meter.limit = 1 << 30   # of its work; else the swarm's
 #   meter.due       # => monotonic seconds when the next measurement is due
 #   meter.measure   # counts the pages, and writes the result to the shared page
 #
@@ -24,6 +25,7 @@ module Skep
         private_constant :FIRST, :SELDOM, :REST, :OFTEN, :COST, :CHANGED
 
         attr_reader :due
+        attr_writer :limit
 
         # nodes: how many the swarm has. count: returns a sample of this process' memory, {} if it
         # can't.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Compares the memory of nodes with `memory_limit` and `memory_budget`, and their age with
-# `max_lifetime`. A node that exceeds one of them is given a reason to be replaced.
+# Compares the memory of nodes with the `memory_limit` of their work and with `memory_budget`, and
+# their age with `max_lifetime`. A node that exceeds one of them is given a reason to be replaced.
 #
 #   monitor = MemoryMonitor.new(node_pool, config, cgroup_memory, loop:, events:, samples: …)
 #   monitor.memory(node)           # => its memory for `skep status`; measures nothing
@@ -25,20 +25,20 @@ module Skep
         private_constant :LONGEST, :SHORTEST, :COST, :HARD, :JITTER
 
         # samples: called with a node, returns the time and the result of its last measurement; nil
-        # if there is none.
-        def initialize(node_pool, config, cgroup_memory, loop:, events:, samples:, restart_policy:,
-                       random: Random)
+        # if there is none. restart_policies: by a node's options.
+        def initialize(node_pool, config, cgroup_memory, loop:, events:, samples:,
+                       restart_policies:, random: Random)
           @node_pool = node_pool
-          @config = config
           @loop = loop
           @events = events
           @samples = samples
           @cgroup_memory = cgroup_memory
-          @restart_policy = restart_policy
+          @restart_policies = restart_policies
           @random = random
           @replaced_at = Hash.new { |all, id| all[id] = [] } # times within restart_window
           @not_before = {} # time of the next replacement, by slot id
-          @limit = cgroup_memory.within(:memory_limit, config.memory_limit)
+          limits = [config, *config.works].filter_map(&:memory_limit).uniq
+          @limits = limits.to_h { |limit| [limit, cgroup_memory.within(:memory_limit, limit)] }
           budget = cgroup_memory.within(:memory_budget, config.memory_budget)
           @budget = MemoryBudget.new(budget, events:) if budget
         end
@@ -47,7 +47,7 @@ module Skep
         def watch(node)
           return if node.helper?
 
-          node.node_memory = NodeMemory.new(OS.now, lifetime:)
+          node.node_memory = NodeMemory.new(OS.now, lifetime: lifetime(node))
           look(node, OS.now)
           check_in(SHORTEST)
         end
@@ -74,7 +74,12 @@ module Skep
 
         private
 
-        def lifetime = @config.max_lifetime&.*(1 + (JITTER * ((2 * @random.rand) - 1)))
+        def lifetime(node)
+          node.options.max_lifetime&.*(1 + (JITTER * ((2 * @random.rand) - 1)))
+        end
+
+        # Returns the bytes of a node's memory_limit, or nil.
+        def limit(node) = @limits[node.options.memory_limit]
 
         # What wakes the loop up in the second half of the time serves as well.
         def check_in(seconds)
@@ -106,19 +111,19 @@ module Skep
 
         def check_limits(nodes, now)
           nodes.each do |node|
-            check_limit(node, node.node_memory.uss_min) if @limit
+            check_limit(node, node.node_memory.uss_min, limit(node)) if limit(node)
             replace(node, "max_lifetime") if node.node_memory.expires_at <= now
           end
           @budget&.check(nodes) { |node, action| relieve(node, "memory_budget", action) }
         end
 
-        def check_limit(node, uss)
-          return if uss <= @limit
+        def check_limit(node, uss, limit)
+          return if uss <= limit
 
-          action = uss > @limit * HARD ? :stop : :replace
+          action = uss > limit * HARD ? :stop : :replace
           return unless relieve(node, "memory_limit", action)
 
-          @events.publish(:node_over_limit, node, level: :warn, uss:, limit: @limit,
+          @events.publish(:node_over_limit, node, level: :warn, uss:, limit:,
                                                   at_once: action == :stop)
         end
 
@@ -127,7 +132,7 @@ module Skep
           return stop_now(node, reason) if action == :stop
           return false if OS.now < @not_before.fetch(node.id, 0.0) || !replace(node, reason)
 
-          back_off(node.id, OS.now)
+          back_off(node, OS.now)
           true
         end
 
@@ -148,7 +153,7 @@ module Skep
           node.node_memory.stop_requested = true
           node.replace_for ||= reason if replaceable?(node)
           @node_pool.terminate(node, reason) unless node.state == :stopping
-          node.watches << @loop.after(@config.kill_timeout) { node.kill(reason) }
+          node.watches << @loop.after(node.options.kill_timeout) { node.kill(reason) }
           true
         end
 
@@ -157,17 +162,20 @@ module Skep
           node.ready? && node.slot.node == node && !node.slot.successor
         end
 
-        def back_off(id, now)
-          times = @replaced_at[id]
-          times.shift while times.any? && times.first <= now - @config.restart_window
-          @not_before[id] = now + @restart_policy.delay(times << now, now)
+        def back_off(node, now)
+          times = @replaced_at[node.id]
+          times.shift while times.any? && times.first <= now - node.options.restart_window
+          delay = @restart_policies[node.options].delay(times << now, now)
+          @not_before[node.id] = now + delay
         end
 
         # Returns the seconds until the next look: it comes before a node is twice as old, and twice
         # before a node that grows reaches its limit.
         def pause(nodes, now)
           memories = nodes.map(&:node_memory)
-          limits = @limit ? memories.map { |memory| memory.seconds_to(@limit) } : []
+          limits = nodes.filter_map do |node|
+            limit(node)&.then { |limit| node.node_memory.seconds_to(limit) }
+          end
           limits << @budget.seconds_left(nodes) if @budget
           ages = memories.map { |memory| now - memory.ready_at }
           lives = memories.map { |memory| memory.expires_at - now }.select(&:positive?)

@@ -88,8 +88,10 @@ module Skep
 
         def prepare(config, page, layout)
           change(:prepare)
-          @channel.post("prepare", { "options" => config.to_h.compact, "nodes" => layout.nodes,
-                                     "threads" => layout.threads }, lend: [page.to_io])
+          @channel.post("prepare", { "options" => config.to_h.compact,
+                                     "works" => config.works.map(&:to_plain),
+                                     "nodes" => layout.nodes, "threads" => layout.threads },
+                        lend: [page.to_io])
         end
 
         def ready

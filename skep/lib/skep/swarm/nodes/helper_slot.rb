@@ -19,8 +19,8 @@ module Skep
         BACKLOG = 1_000
         private_constant :BACKLOG
 
-        def initialize(events)
-          super(nil, nil)
+        def initialize(events, options: nil)
+          super(nil, nil, options:)
           @events = events
           @backlog = []
           @dropped = 0

@@ -2,7 +2,7 @@
 
 # Launches node processes: asks a mold to fork one, with its own channel and cells of the page.
 #
-#   launcher = Launcher.new(config, loop:, page:, layout:, node_table:, suspects:, connect:)
+#   launcher = Launcher.new(loop:, page:, layout:, node_table:, suspects:, connect:)
 #   launcher.launch(slot, mold)   # => the NodeProcess; its fork is reported later
 #
 # Raises SystemCallError or NodeTable::Full if there is no descriptor or no room for it.
@@ -12,8 +12,7 @@ module Skep
       class Launcher
         # connect: returns the IPC::Connection for a node and its channel. suspects: each new node
         # receives its `to_plain` (Health::CrashAttribution).
-        def initialize(config, loop:, page:, layout:, node_table:, suspects:, connect:)
-          @config = config
+        def initialize(loop:, page:, layout:, node_table:, suspects:, connect:)
           @loop = loop
           @page = page
           @layout = layout
@@ -38,7 +37,7 @@ module Skep
         # If the node wasn't even forked in that time, the mold is stuck. If it has forked the node
         # at the last moment, that has as long to boot.
         def limit_boot(node)
-          node.boot_timer = @loop.deadline(@config.boot_timeout) do
+          node.boot_timer = @loop.deadline(node.options.boot_timeout) do
             next node.kill("boot_timeout") if node.pidfd
 
             node.mold.kill("hung")

@@ -75,7 +75,7 @@ module Skep
         def remove(node, status)
           node.ended(status)
           @pool.node_table.remove(node)
-          left = node.slot.leave(node, status, OS.now, within: @config.restart_window)
+          left = node.slot.leave(node, status, OS.now, within: node.options.restart_window)
           @pool.removed(node)
           left
         end
@@ -83,7 +83,7 @@ module Skep
         # No code of the node runs after SIGKILL, but its exit may take long, because of a debugger
         # or a disk. Its slot doesn't wait for that.
         def expect_exit(node)
-          node.watches << @loop.after(2 * @config.kill_timeout) do
+          node.watches << @loop.after(2 * node.options.kill_timeout) do
             next if node.exited?
 
             @events.publish(:node_unkillable, node, level: :error)
@@ -94,7 +94,7 @@ module Skep
         # A node whose channel has closed has kill_timeout to exit; then it is killed.
         def channel_closed(node)
           await_report(node) unless node.mold.live?
-          node.watches << @loop.after(@config.kill_timeout) { unreachable(node) } if node.live?
+          node.watches << @loop.after(node.options.kill_timeout) { unreachable(node) } if node.live?
         end
 
         # Ends a process whose node was given up while it was being forked.

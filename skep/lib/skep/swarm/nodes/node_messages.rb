@@ -12,7 +12,7 @@ module Skep
     module Nodes
       class NodeMessages
         # Names of facts that a node's own events may not take.
-        RESERVED = %w[time mono level event swarm node mold pid seq v].freeze
+        RESERVED = %w[time mono level event swarm node work mold pid seq v].freeze
         ONCE = %w[ready spare stepped_in finished].freeze # in a process' life
         private_constant :RESERVED, :ONCE
 

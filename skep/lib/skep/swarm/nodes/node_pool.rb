@@ -54,8 +54,8 @@ module Skep
           @page = page
           @layout = layout
           @slots = config.placement.each_with_index.map { |task, id| slot(id, task) }
-          @spare_slots = Array.new(config.spares) { |number| SpareSlot.new(number) }
-          @helper = HelperSlot.new(config.events) if config.helper?
+          @spare_slots = Array.new(config.spares) { |one| SpareSlot.new(one, options: config) }
+          @helper = helper_slot if config.helper?
           @generation = @last_generation = 0
           build
           @events.subscribe { |event| pass_on(event) if @helper }
@@ -148,7 +148,7 @@ module Skep
           use_budget # it may have been booting
         end
 
-        # So many slots more for a kind of work. An id is free once the last process that had it has
+        # So many slots more for a work. An id is free once the last process that had it has
         # gone.
         def add(task, count)
           taken = [*slots, *node_table.nodes].map(&:id)
@@ -186,12 +186,12 @@ module Skep
 
         def backtraces = ask_for_backtraces(node_table.nodes)
 
-        # Asks every node to end; what is left at stop_timeout is killed.
+        # Asks every node to end; what is left at its stop_timeout is killed.
         def stop
           finish_slots
           @stop_barrier = StopBarrier.new(node_table.nodes, @config.tasks)
           node_table.nodes.each { |node| node.stop(all: true) unless node.helper? }
-          @stop_timers = limit_stop(-> { node_table.nodes.reject(&:helper?) }) { stop_timed_out }
+          @stop_timers = limit_stops
           check_drained
         end
 
@@ -208,7 +208,7 @@ module Skep
 
         # All events are for the helper, of which there is one from here on.
         def pass_on_events
-          @helper ||= HelperSlot.new(@config.events)
+          @helper ||= helper_slot
           @helper.subscribe_all
           boot_helper
         end
@@ -343,35 +343,41 @@ module Skep
 
         private
 
-        def slot(id, task) = Slot.new(id, task, progress_cells: @config.tasks.dig(task, "progress"))
+        def slot(id, task)
+          Slot.new(id, task, options: @config.works[task],
+                             progress_cells: @config.tasks.dig(task, "progress"))
+        end
+
+        def helper_slot = HelperSlot.new(@config.events, options: @config)
 
         def build
           @node_table = NodeTable.new(@layout.nodes, quarantine: @config.orphan_timeout + 1)
           @scoreboard = IPC::Scoreboard::Reader.new(@page, @layout)
           @totals = Stats::WorkTotals.new
           @recovery_times = Stats::RecoveryTimes.new
-          @restart_policy = RestartPolicy.new(@config)
+          @restart_policies = Hash.new { |all, options| all[options] = RestartPolicy.new(options) }
+                                  .compare_by_identity
           @budget = Budget.new(@config, node_table:, slots: -> { slots }, spare: method(:spare_for))
           @waiting = WaitingSlots.new(@budget)
           shared = { loop: @loop, events: @events }
           @crash_attribution = Health::CrashAttribution.new(self, scoreboard:, events: @events)
-          @hung_node_killer = Health::HungNodeKiller.new(@config, scoreboard:, **shared)
+          @hung_node_killer = Health::HungNodeKiller.new(scoreboard:, **shared)
           @liveness_monitor = Health::LivenessMonitor.new(@config, scoreboard:, node_table:,
                                                           **shared,
                                                           &@hung_node_killer.method(:start))
           @cgroup_memory = Memory::CgroupMemory.new(OS::Cgroup.of, events: @events)
           @memory_monitor = Memory::MemoryMonitor.new(self, @config, cgroup_memory, **shared,
                                                       samples: scoreboard.method(:memory_sample),
-                                                      restart_policy: @restart_policy)
+                                                      restart_policies: @restart_policies)
           build_processes(shared)
         end
 
         def build_processes(shared)
           @exits = NodeExits.new(self, @config, @lifecycle, **shared)
           @messages = NodeMessages.new(@supervisor, self, @exits, **shared)
-          @launcher = Launcher.new(@config, loop: @loop, page: @page, layout: @layout, node_table:,
-                                            suspects: crash_attribution,
-                                            connect: @messages.method(:connect))
+          @launcher = Launcher.new(loop: @loop, page: @page, layout: @layout, node_table:,
+                                   suspects: crash_attribution,
+                                   connect: @messages.method(:connect))
         end
 
         # Now and then at all slots: a bug of skep's, too, costs a slot no more than that time. What
@@ -492,18 +498,31 @@ module Skep
 
         # A node that is to end has stop_timeout.
         def give_grace(node)
-          limit_stop(-> { [node] }) do
+          limit_stop(node.options.stop_timeout, -> { [node] }) do
             node.overdue!
             reconcile(node.slot)
           end.each { |timer| node.watches << timer }
         end
 
-        # Calls the block after stop_timeout. Shortly before, it requests the nodes' backtraces, so
-        # that the log shows why they didn't end in time. Returns the timers.
-        def limit_stop(nodes, &)
-          before = [BACKTRACE_SECONDS, @config.stop_timeout / 2].min
-          [@loop.deadline(@config.stop_timeout - before) { ask_for_backtraces(nodes.call) },
-           @loop.deadline(@config.stop_timeout, &)]
+        # In a stop of the swarm each work has its own stop_timeout. At the longest, all that is
+        # left is killed. Returns the timers.
+        def limit_stops
+          left = -> { node_table.nodes.reject(&:helper?) }
+          works = left.call.group_by { |node| node.options.stop_timeout }
+          longest = works.keys.max || @config.stop_timeout
+          earlier = works.except(longest).flat_map do |seconds, nodes|
+            own = -> { nodes.select(&:live?) }
+            limit_stop(seconds, own) { own.call.each { |node| node.kill("stop_timeout") } }
+          end
+          [*earlier, *limit_stop(longest, left) { stop_timed_out }]
+        end
+
+        # Calls the block after so many seconds. Shortly before, it requests the nodes' backtraces,
+        # so that the log shows why they didn't end in time. Returns the timers.
+        def limit_stop(seconds, nodes, &)
+          before = [BACKTRACE_SECONDS, seconds / 2].min
+          [@loop.deadline(seconds - before) { ask_for_backtraces(nodes.call) },
+           @loop.deadline(seconds, &)]
         end
 
         def ask_for_backtraces(nodes) = nodes.each { |node| node.channel.post("backtraces") }
@@ -554,7 +573,7 @@ module Skep
 
         # A successor needs no decision, unless the node has ended its work before it was to go.
         def after_exit(slot, node, left)
-          decision = @restart_policy.decide(facts_of_exit(slot, node), OS.now)
+          decision = restart_policy(slot).decide(facts_of_exit(slot, node), OS.now)
           return if left == :promoted && decision != :done
 
           case decision
@@ -570,6 +589,8 @@ module Skep
                                     how: how_ended(slot, node))
         end
 
+        def restart_policy(slot) = @restart_policies[slot.options]
+
         def how_ended(slot, node)
           return :beside_the_work if slot.helper? || slot.spare?
           return :refused if node.refused?
@@ -584,7 +605,7 @@ module Skep
           deaths, how = slot.deaths.times, how_ended(slot, node)
           slot.not_before = OS.now + seconds
           slot.interrupted = seconds.zero? && [nil, :unforked, :retired].include?(how)
-          crash_loop = @restart_policy.crash_loop?(deaths, OS.now) &&
+          crash_loop = restart_policy(slot).crash_loop?(deaths, OS.now) &&
                        [nil, :unforked, :retired, :beside_the_work].include?(how)
           begin_crash_loop(slot, node) if crash_loop && !slot.looping?
           return unless crash_loop || how == :refused
@@ -596,7 +617,7 @@ module Skep
         def begin_crash_loop(slot, node)
           @events.publish(:crash_loop, node, level: :error, deaths: slot.deaths.times.size,
                                              phase: node.kind_of_death,
-                                             duration: @config.restart_window)
+                                             duration: slot.options.restart_window)
           slot.looping = true
         end
 
@@ -623,7 +644,7 @@ module Skep
         # restart_window.
         def clear_crash_loop_later(node)
           slot = node.slot
-          node.watches << @loop.at(node.ready_at + @config.restart_window) do
+          node.watches << @loop.at(node.ready_at + slot.options.restart_window) do
             # It has left the spares for another slot; or its predecessor, which was slow to stop,
             # has ended the crash loop.
             next unless node.slot == slot && slot.looping?
@@ -668,7 +689,7 @@ module Skep
         # There is a helper from here on, and these events are for it. The code of a new mold may
         # have blocks for other events than that of the last one.
         def subscribe_helper(events)
-          @helper ||= HelperSlot.new(@config.events)
+          @helper ||= helper_slot
           @helper.subscribe(events)
           boot_helper
         end

@@ -82,7 +82,8 @@ module Skep
         def id = slot.id
         def label = slot.label # what events call it
         def task = slot.task
-        def event_facts = { node: label, mold: mold.number, pid: }
+        def options = slot.options
+        def event_facts = { node: label, mold: mold.number, pid:, **slot.work_fact }
         def helper? = slot.helper?
         def live? = LIVE.include?(@state)
         # Returns true if its process has ended, be it that its mold hasn't reported that yet.

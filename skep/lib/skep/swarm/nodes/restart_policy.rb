@@ -3,7 +3,7 @@
 # Decides whether and when an exited node restarts. Pure: takes facts and a time, returns a
 # decision.
 #
-#   policy = RestartPolicy.new(config)
+#   policy = RestartPolicy.new(slot.options)
 #   policy.decide(Exited.new(deaths: [1.0, 2.0], clean: false, exitstatus: nil), 2.0)
 #   # => 0.0: restart at once; or the seconds to wait
 #   # => :done: don't restart
@@ -38,48 +38,48 @@ module Skep
         LEAST = { beside_the_work: 0.1, refused: 1.0, became_mold: 0.0 }.freeze
         private_constant :FIRST, :LONGEST, :JITTER, :LEAST
 
-        def initialize(config, random: Random)
-          @config = config
+        def initialize(options, random: Random)
+          @options = options
           @random = random
         end
 
         def decide(exited, now)
-          return Float::INFINITY if exited.how == :quiet && @config.restart == :always
+          return Float::INFINITY if exited.how == :quiet && @options.restart == :always
 
           least = least(exited.how)
           return [delay(exited.deaths, now), least].max if least
           return :done unless restart?(exited)
 
           delay = delay(exited.deaths, now)
-          delay.positive? && @config.on_crash_loop == :stop ? :give_up : delay
+          delay.positive? && @options.on_crash_loop == :stop ? :give_up : delay
         end
 
         # Returns the seconds to wait before the next start; 0.0 means at once.
         def delay(deaths, now)
-          excess = recent(deaths, now) - @config.max_restarts
+          excess = recent(deaths, now) - @options.max_restarts
           excess.positive? ? backoff(excess - 1) : 0.0
         end
 
-        def crash_loop?(deaths, now) = recent(deaths, now) > @config.max_restarts
+        def crash_loop?(deaths, now) = recent(deaths, now) > @options.max_restarts
 
         private
 
         # Returns the least seconds to wait where the swarm's policy doesn't matter.
         def least(how)
-          LEAST[how] unless how == :refused && @config.restart == :never
+          LEAST[how] unless how == :refused && @options.restart == :never
         end
 
         # Returns how many of the exits, oldest first, are within restart_window.
         def recent(deaths, now)
-          first = deaths.bsearch_index { |time| time > now - @config.restart_window }
+          first = deaths.bsearch_index { |time| time > now - @options.restart_window }
           first ? deaths.size - first : 0
         end
 
         def restart?(exited)
           return true if %i[unforked retired].include?(exited.how)
-          return false if @config.never_restart_on&.include?(exited.exitstatus)
+          return false if @options.never_restart_on&.include?(exited.exitstatus)
 
-          @config.restart == :always || (@config.restart == :on_failure && !exited.clean)
+          @options.restart == :always || (@options.restart == :on_failure && !exited.clean)
         end
 
         def backoff(steps)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A slot: a place in the swarm with a number and a kind of work. It is a record of facts, and
+# A slot: a place in the swarm with a number and a work. It is a record of facts, and
 # decides nothing: SlotPolicy reads it, and NodePool acts.
 #
 #   slot = Slot.new(3, 0)
@@ -17,7 +17,8 @@ module Skep
     module Nodes
       class Slot
         attr_reader :id
-        attr_reader :task
+        attr_reader :task # the number of its work
+        attr_reader :options # of its work (Definition::Work); the swarm's, if it has none
         attr_reader :node # the process that holds it
         attr_reader :successor # the one that is to take over
         attr_reader :generation # that its process is to be of
@@ -41,9 +42,10 @@ module Skep
         attr_writer :looping
 
         # progress_cells: see SlotPages.
-        def initialize(id, task, progress_cells: nil)
+        def initialize(id, task, options: nil, progress_cells: nil)
           @id = id
           @task = task
+          @options = options
           @generation = 0
           @deaths = RestartHistory.new
           @begun = 0
@@ -59,7 +61,13 @@ module Skep
         def mold = node&.mold
         def nodes = [node, successor].compact
         def live? = !node.nil?
-        def event_facts = { node: label, mold: mold&.number, pid: }
+        def event_facts = { node: label, mold: mold&.number, pid:, **work_fact }
+        def work_name = task && options&.name
+
+        # What events say of its work: its name, where the swarm has several.
+        def work_fact
+          task && options&.one_of_several? ? { work: work_name } : {}
+        end
 
         # Is it to have a process?
         def wanted? = @wanted ? true : false
@@ -189,7 +197,7 @@ module Skep
 
         # One node of `skep status --json`.
         def to_plain(memory:, beat_age:, done:, unhealthy:)
-          { id:, pid:, task:, mold: (mold || @last_mold)&.number, state: status,
+          { id:, pid:, task:, work_name:, mold: (mold || @last_mold)&.number, state: status,
             assigned: node&.assigned? || false, restarts:, restarts_by: @restarts_by,
             deaths: deaths.counts,
             crash_loop: looping?, last_exit: exit_facts,

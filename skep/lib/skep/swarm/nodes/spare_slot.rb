@@ -11,8 +11,8 @@ module Skep
   class Swarm
     module Nodes
       class SpareSlot < Slot
-        def initialize(number)
-          super(nil, nil)
+        def initialize(number, options: nil)
+          super(nil, nil, options:)
           @number = number
         end
 

@@ -67,7 +67,7 @@ module Skep
 
         # Its channel has closed, so it should end by itself.
         def end_child(pid)
-          @loop.after(@config.stop_timeout) do
+          @loop.after(@config.longest(:stop_timeout)) do
             each_child { |pidfd| kill(pidfd) if pidfd.pid == pid }
           end
         end

@@ -13,12 +13,12 @@ module Skep
         attr_reader :failures
         attr_reader :config
 
-        # task: the number of the file's work to run.
-        def initialize(file, overrides: {}, observers: [], task: 0)
+        # work: the name of the work to run; nil: the file's first.
+        def initialize(file, overrides: {}, observers: [], work: nil)
           @file = file
           @overrides = Definition::EnvironmentOptions.read.merge(overrides)
           @observers = observers
-          @task = task
+          @name = work
           @failures = []
         end
 
@@ -43,19 +43,27 @@ module Skep
           @config = Definition::Config.new(plain["name"], plain["options"].merge(@overrides),
                                            tasks: plain["tasks"])
           @failures.concat(config.errors.map { |sentence| "#{@file}: #{sentence}" })
-          return false unless config.valid?
+          return false unless config.valid? && find_work
 
           @observers.each { |observer| observer.start(config) if observer.respond_to?(:start) }
           true
         end
 
+        def find_work
+          @work = config.works.find { |one| [nil, one.name].include?(@name) } and return true
+
+          names = config.works.map(&:name).join(", ")
+          @failures << "#{@file}: there is no work #{@name.inspect}, but #{names}"
+          false
+        end
+
         def take_control
           layout = IPC::Scoreboard::Layout.new(nodes: 1, threads: config.threads)
-          @node = Node.new(id: 0, swarm: @swarm.name, mold: 0,
-                             page: OS::SharedPage.create(layout.total), layout:,
-                             report: method(:report),
-                             beat_every: config.liveness_timeout / Health::LivenessPolicy::BEATS,
-                             on_error: @swarm.__hooks(:on_error))
+          @node = Node.new(id: 0, swarm: @swarm.name, mold: 0, work_name: @work.name,
+                           page: OS::SharedPage.create(layout.total), layout:,
+                           report: method(:report),
+                           beat_every: @work.beats_within / Health::LivenessPolicy::BEATS,
+                           on_error: @swarm.__hooks(:on_error))
           @other_end, theirs = IPC::Channel.pair
           ControlThread.new(signals: Runtime::SelfPipe.new(NodeMain::SIGNALS),
                             orphan_timeout: config.orphan_timeout)
@@ -65,7 +73,7 @@ module Skep
 
         def work
           @swarm.__hooks(:on_boot).each { |hook| hook.call(@node) }
-          @swarm.tasks.fetch(@task).run(@node, around: @swarm.__hooks(:around_handler))
+          @swarm.tasks.fetch(@work.number).run(@node, around: @swarm.__hooks(:around_handler))
         rescue UserError => e
           failed(e)
           raise

@@ -40,7 +40,7 @@ module Skep
         end
         private_constant :WakePipe
 
-        attr_reader :every # seconds between two ticks while waiting
+        attr_accessor :every # seconds between two ticks while waiting
 
         def initialize(every:, &over)
           @every = every

@@ -170,7 +170,8 @@ module Skep
 
         def prepare(frame)
           started = OS.now
-          @config = Definition::Config.new(@swarm.name, frame["options"], tasks: [{}])
+          @config = Definition::Config.new(@swarm.name, frame["options"], tasks: frame["works"])
+          arrange(frame["works"])
           @orphan_guard.orphan_timeout = @config.orphan_timeout
           @layout = IPC::Scoreboard::Layout.new(nodes: frame["nodes"], threads: frame["threads"])
           @page = OS::SharedPage.open(frame.ios.first, @layout.total)
@@ -179,6 +180,18 @@ module Skep
           prepare_service
           findings = guard
           report_ready(warmup, started, findings, @swarm.__warnings - @warnings)
+        end
+
+        # Nodes know their works by the numbers that the supervisor gives them.
+        def arrange(works)
+          return if @swarm.__arrange(works)
+
+          raise Definition::Loader::InvalidSwarmFile.new(
+            file: @file || @swarm.name,
+            what: "it lacks one of the running swarm's works: " \
+                  "#{works.map { |work| work["name"] }.join(", ")}",
+            advice: "put it back, or stop the swarm and start it again"
+          )
         end
 
         def warmup = Skep.warmup(huge_pages: @config.huge_pages, reshare: @config.reshare)

@@ -37,12 +37,10 @@ module Skep
           @dropped = 0
           @drops = Mutex.new
           @node = Node.new(id: birth["node"], page_index: birth["page_index"], swarm: swarm.name,
-                             mold: birth["mold"], page:, layout:, report: method(:report),
-                             beat_every: config.liveness_timeout / Health::LivenessPolicy::BEATS,
-                             placed: birth["placed"], warm_after: config.refork_after,
-                             suspects: birth["suspects"], pages:, stop_timeout: config.stop_timeout,
-                             boot_timeout: config.boot_timeout,
-                           on_error: swarm.__hooks(:on_error))
+                           mold: birth["mold"], page:, layout:, report: method(:report),
+                           placed: birth["placed"], warm_after: config.refork_after,
+                           suspects: birth["suspects"], pages:, **timeouts(definition || config),
+                           work_name: definition&.name, on_error: swarm.__hooks(:on_error))
           @helper_main = helper_main if helper?
         end
 
@@ -76,7 +74,7 @@ module Skep
         private
 
         def take_control
-          @standby = StandbyWait.new(@node, report: method(:report)) if spare?
+          @standby = standby if spare?
           @meter = memory_meter unless helper?
           @control.serve(@node, @channel, meter: @meter) { |frame| handle(frame) }
           ENV["SKEP_NODE_ID"] = @node.id&.to_s
@@ -92,8 +90,26 @@ module Skep
 
         def role
           return "helper" if helper?
+          return "spare" unless @node.id
 
-          @node.id ? "node #{@node.id}" : "spare"
+          [*(definition.name if definition&.one_of_several?), "node #{@node.id}"].join(" ")
+        end
+
+        # Its work as the supervisor knows it; nil: it has none, or not yet.
+        def definition = @birth["task"] && @config.works[@birth["task"]]
+
+        # The options that the node itself must know. They are those of its work, if it has one.
+        def timeouts(options)
+          { beat_every: options.beats_within / Health::LivenessPolicy::BEATS,
+            stop_timeout: options.stop_timeout, boot_timeout: options.boot_timeout }
+        end
+
+        def standby
+          StandbyWait.new(@node, report: method(:report)) do |task|
+            @birth = { **@birth, "task" => task }
+            @node.__take_work(definition.name, **timeouts(definition))
+            @meter.limit = definition.memory_limit
+          end
         end
 
         def work
@@ -102,7 +118,7 @@ module Skep
           task = spare? ? step_in : @birth["task"]
           return if @node.stopping?
 
-          @node.__work_begins_at(nodes_of(@swarm.tasks.first(task)))
+          @node.__work_begins_at(@config.works.first(task).sum(&:nodes))
           @swarm.tasks.fetch(task).run(@node, around: @swarm.__hooks(:around_handler))
         end
 
@@ -148,10 +164,10 @@ module Skep
 
         def memory_meter
           Memory::MemoryMeter.new(@page, @layout.memory(@birth["page_index"]), @config,
-                                  nodes: nodes_of(@swarm.tasks))
+                                  nodes: @config.works.sum(&:nodes)).tap do |meter|
+            meter.limit = definition.memory_limit if definition
+          end
         end
-
-        def nodes_of(tasks) = tasks.sum { |task| task.nodes || @config.nodes }
 
         def helper_main
           HelperMain.new(@swarm.listeners, @node, query: SupervisorQuery.new(method(:report)),

@@ -3,7 +3,7 @@
 # What a spare does: it has booted, and waits until the supervisor gives it the slot of a
 # node that died.
 #
-#   standby = StandbyWait.new(node, report:)
+#   standby = StandbyWait.new(node, report:) { |task| … }   # called before it takes the slot
 #   task = standby.wait     # => the kind of work of its slot; nil: it is to stop
 #
 # It beats while it waits.
@@ -11,9 +11,10 @@ module Skep
   class Swarm
     module Processes
       class StandbyWait
-        def initialize(node, report:)
+        def initialize(node, report:, &before)
           @node = node
           @report = report
+          @before = before
           @orders = Threads::Inbox.new
         end
 
@@ -43,6 +44,7 @@ module Skep
 
         def step_in(id, task, ios)
           ENV["SKEP_NODE_ID"] = id.to_s
+          @before&.call(task)
           @node.__assign(id, ios)
           @given = true
           @report.call("stepped_in", {})

@@ -7,9 +7,11 @@
 #   changes = ChangeCoordinator.new(supervisor, mold_pool)
 #   changes.restart { |why| … }      # nil: done; else a sentence that says why not
 #   changes.restart(3) { |why| … }   # node 3 only
+#   changes.restart(work: "web") { |why| … }   # the nodes of this work only
 #   changes.reload { |why| … }
 #   changes.refork(node)             # a warm node becomes the mold
 #   changes.scale(6)                 # => nil, or that sentence
+#   changes.scale(works: { "web" => 2 })
 module Skep
   class Swarm
     module Rollout
@@ -25,12 +27,13 @@ module Skep
           @mold_pool = mold_pool
         end
 
-        # Replaces the processes of all slots, one after the other, or of the one with this id.
-        def restart(id = :all, &done)
-          return if after_other("restart", done) { |ended| restart(id, &ended) }
+        # Replaces the processes of all slots, one after the other, or of the one with this id, or
+        # of those of this work.
+        def restart(id = :all, work: nil, &done)
+          return if after_other("restart", done) { |ended| restart(id, work:, &ended) }
 
-          slots = node_pool.slots.select { |slot| slot.id.eql?(id) } unless id == :all || unready
-          change("restart", done, slots && not_replaceable(id, slots.first)) do |over|
+          slots = slots_of(id, work) unless unready
+          change("restart", done, slots && not_replaceable(id, work, slots), work:) do |over|
             RollingUpdate.new("restart", **parts, slots:, &over)
           end
         end
@@ -56,12 +59,14 @@ module Skep
           change("refork", failed) { |over| Refork.new(node, **parts, &over) }
         end
 
-        def scale(count)
+        # count: of each work without a number of its own. works: numbers of nodes by name.
+        def scale(count = nil, works: nil)
           why = unready and return why
 
           before = node_pool.slots.size
-          why = Scaling.new(node_pool, @supervisor.config).to(count)
-          events.publish(:swarm_scaled, from: before, to: node_pool.slots.size) unless why
+          scaling = Scaling.new(node_pool, @supervisor.config)
+          why = works.nil? ? scaling.to(count) : scaling.by_name(works)
+          events.publish(:swarm_scaled, from: before, to: node_pool.slots.size, works:) unless why
           why
         end
 
@@ -81,13 +86,26 @@ module Skep
           BOOTING unless @supervisor.nodes_requested?
         end
 
-        def not_replaceable(id, slot)
-          ids = node_pool.slots.map(&:id).first(20)
-          return "there is no node #{id.inspect[0, 100]}, but #{ids.join(", ")}" unless slot
+        # Returns nil for all.
+        def slots_of(id, work)
+          return if id == :all && work.nil?
 
-          return if slot.live? || slot.waiting?
+          node_pool.slots.select { |slot| id == :all ? slot.work_name == work : slot.id.eql?(id) }
+        end
 
-          "node #{id} has no process to be replaced: it is #{slot.status}"
+        def not_replaceable(id, work, slots)
+          return "give a node or a work, not both" unless id == :all || work.nil?
+          return absent(id, work) if slots.empty?
+          return if slots.any? { |slot| slot.live? || slot.waiting? }
+          return "no node of work #{work} has a process to be replaced" if work
+
+          "node #{id} has no process to be replaced: it is #{slots.first.status}"
+        end
+
+        def absent(id, work)
+          what, given, known = ["node", id, node_pool.slots.map(&:id)]
+          what, given, known = ["work", work, node_pool.slots.map(&:work_name).uniq] if work
+          "there is no #{what} #{given.inspect[0, 100]}, but #{known.first(20).join(", ")}"
         end
 
         def under_way_sentence(change) = "a #{change} is under way: wait for its end"
@@ -112,12 +130,12 @@ module Skep
         end
 
         # Starts the change that the block makes, unless it is refused.
-        def change(name, done, refusal = nil)
+        def change(name, done, refusal = nil, **facts)
           why = unready || (@under_way && under_way_sentence(@under_way)) || refusal
           return refuse(name, why, done) if why
 
           @under_way = name
-          events.publish(:"#{name}_started")
+          events.publish(:"#{name}_started", **facts)
           began = OS.now
           yield(->(failure, hint = nil) { over(name, failure, hint, began, done) }).start
         end
@@ -162,10 +180,11 @@ module Skep
         #
         #   scaling = Scaling.new(node_pool, config)
         #   scaling.to(6)     # => nil, or a sentence that says why not
-        #   scaling.to_h      # => { nodes: 6, works: 2 }; nil if no work can be scaled
+        #   scaling.by_name({ "orders" => 6, "web" => 2 })   # the same
+        #   scaling.to_h      # => { nodes: 6, works: 2 }; nil if `to` scales no work
         #
-        # Every kind of work without a count of its own gets so many nodes. The least busy nodes are
-        # removed first; new ones get the lowest free ids.
+        # `to` gives so many nodes to every work without a number of its own, `by_name` to any. The
+        # least busy nodes are removed first; new ones get the lowest free ids.
         class Scaling
           def initialize(node_pool, config)
             @node_pool = node_pool
@@ -173,11 +192,21 @@ module Skep
           end
 
           def to(count)
-            why = refusal(count)
-            return why if why
+            if scaled.empty?
+              return "each work has its own number of nodes: name it, such as " \
+                     "`skep scale #{works.first.name}=#{count}`"
+            end
+            change(scaled.to_h { |work| [work, count] })
+          end
 
-            scaled.each { |task| scale(task, count - slots(task).size) }
-            nil
+          def by_name(counts)
+            return "give the numbers of nodes by works" unless counts.is_a?(Hash) && counts.any?
+
+            known = works.to_h { |work| [work.name, work] }
+            unknown = counts.keys.find { |name| !known.key?(name) }
+            return change(counts.transform_keys(known)) unless unknown
+
+            "there is no work #{unknown.inspect[0, 100]}, but #{known.keys.join(", ")}"
           end
 
           def to_h
@@ -186,29 +215,32 @@ module Skep
 
           private
 
-          def scaled
-            @config.tasks.each_index.select { |task| @config.tasks[task]["nodes"].nil? }
+          def works = @config.works
+          def scaled = works.reject { |work| work.own?(:nodes) }
+          def slots(work) = @node_pool.slots.select { |slot| slot.task == work.number }
+
+          def change(counts)
+            why = refusal(counts) and return why
+            counts.each { |work, count| scale(work, count - slots(work).size) }
+            nil
           end
 
-          def slots(task) = @node_pool.slots.select { |slot| slot.task == task }
-
-          def refusal(count)
-            unless count.is_a?(Integer) && count >= 1
+          def refusal(counts)
+            unless counts.each_value.all? { |count| count.is_a?(Integer) && count >= 1 }
               return "give a whole number of nodes, 1 or more"
             end
-            return "each work has its own number of nodes, in the swarm's file" if scaled.empty?
 
-            most = @node_pool.room / scaled.size
-            return if count <= most
+            wanted = works.sum { |work| counts.fetch(work) { slots(work).size } }
+            return if wanted <= @node_pool.room
 
-            "the swarm has room for #{most} nodes of each work, not for #{count}: " \
+            "the swarm has room for #{@node_pool.room} nodes, not for #{wanted}: " \
               "start it again with that many"
           end
 
-          def scale(task, more)
-            return @node_pool.add(task, more) if more.positive?
+          def scale(work, more)
+            return @node_pool.add(work.number, more) if more.positive?
 
-            slots(task).sort_by { |slot| [@node_pool.load(slot), -slot.id] }.first(-more)
+            slots(work).sort_by { |slot| [@node_pool.load(slot), -slot.id] }.first(-more)
                        .each { |slot| @node_pool.remove(slot, "scale") }
           end
         end

@@ -5,7 +5,8 @@
 #   Reload.new(supervisor, **parts) { |why, hint| … }.start   # nil: done; else a sentence
 #
 # What the file says of the swarm itself (nodes, timeouts) doesn't change: `reload_ignored`
-# names the options that differ. The events that its blocks subscribe to do (Molds::Mold#events).
+# names the options that differ. Its works are found by their names (Definition::WorkNames). The
+# events that its blocks subscribe to do change (Molds::Mold#events).
 # Once the mold is adopted Supervisor#code_adopted is called.
 module Skep
   class Swarm
@@ -60,33 +61,52 @@ module Skep
             works = "#{new.tasks.size} works now, not #{@config.tasks.size}"
             return "the file has #{works}: #{START_AGAIN}"
           end
+          if works(new).nil?
+            return "a work can't be renamed, added or removed, and the file's works are " \
+                   "#{names_of(new)} now, not #{names_of(@config)}: #{START_AGAIN}"
+          end
           if reordered?(new)
             return "the works are in another order now, by which the nodes know them: " \
-                   "put them back, or #{START_AGAIN}"
+                   "name them, put them back, or #{START_AGAIN}"
           end
 
           "the file has more threads now: #{START_AGAIN}" if new.threads > @config.threads
         end
 
-        # Returns true for the same kinds of work in another order. Blocks all look the same.
+        # Returns the works of the new file in the order of those of the swarm; nil: one is missing.
+        def works(new)
+          order = Definition::WorkNames.order(@config.tasks, new.tasks)
+          order && new.works.values_at(*order)
+        end
+
+        def names_of(config) = config.works.map(&:name).join(", ")
+
+        # Returns true for the same works in another order, as far as names don't tell them apart.
+        # Blocks all look the same.
         def reordered?(new)
-          before, now = [@config, new].map { |config| config.tasks.map { |task| task["facts"] } }
+          before, now = [@config.works, works(new)].zip([@config, new]).map do |works, config|
+            works.map { |work| config.tasks[work.number]["facts"] }
+          end
           before != now && before.tally == now.tally
         end
 
         def warn_of(new)
           changed = new.to_h.keys.reject { |key| new.to_h[key] == @config.to_h[key] }
-          changed += changed_counts(new)
+          changed += changed_options(new)
           return if changed.empty?
 
           error = "#{changed.join(", ")} changed: takes effect at the next start"
           @events.publish(:reload_ignored, level: :warn, error:)
         end
 
-        def changed_counts(new)
-          new.tasks.each_index.filter_map do |work|
-            before, now = [@config, new].map { |config| config.tasks[work]["nodes"] }
-            "nodes of work #{work} (#{before || "none"} to #{now || "none"})" if before != now
+        # Of each work that has the name or options of its own that it had, nothing.
+        def changed_options(new)
+          @config.works.zip(works(new)).flat_map do |before, now|
+            options = (before.own.keys | now.own.keys).reject do |option|
+              before.own?(option) == now.own?(option) && before.own[option] == now.own[option]
+            end
+            name = "the name of work #{before.name} (to #{now.name})" if before.name != now.name
+            [*name, *options.map { |option| "#{option} of work #{before.name}" }]
           end
         end
       end

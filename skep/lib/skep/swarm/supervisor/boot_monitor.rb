@@ -55,7 +55,7 @@ module Skep
         def hopeless?
           slots, config = @supervisor.node_pool.slots, @supervisor.config
           failed = slots.select do |slot|
-            slot.refusal || slot.deaths.times.size > config.max_restarts
+            slot.refusal || slot.deaths.times.size > slot.options.max_restarts
           end
           failed.size >= [config.boot_concurrency, slots.size].min &&
             (slots.map(&:task) - failed.map(&:task)).empty?

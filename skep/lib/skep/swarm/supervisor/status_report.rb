@@ -33,7 +33,7 @@ module Skep
 
         # What health checks need. Its cost doesn't depend on what nodes report of their work.
         def condition
-          works = @node_pool ? @supervisor.config.tasks.map { |task| task["facts"] } : []
+          works = @node_pool ? named_facts : []
           { "name" => @supervisor.config&.name, "state" => @supervisor.state.to_s, "works" => works,
             "nodes" => @node_pool ? shown.map { |slot| slot_condition(slot) } : [] }
         end
@@ -49,6 +49,13 @@ module Skep
             recovery: @node_pool&.recovery_times&.to_plain,
             suspects: @node_pool ? suspects : [],
             works: @node_pool ? works : [], scale: @node_pool && scaling.to_h }
+        end
+
+        def named_facts
+          config = @supervisor.config
+          config.works.map do |work|
+            { **config.tasks[work.number]["facts"], "name" => work.name }
+          end
         end
 
         def slot_condition(slot)
@@ -79,16 +86,20 @@ module Skep
           end
         end
 
-        # What each kind of work is, and what all of its nodes have done, those that are gone too.
+        # What each work is, and what all of its nodes have done, those that are gone too.
         def works
           totals, nodes = @node_pool.totals, @node_pool.node_table.nodes
-          @supervisor.config.tasks.each_with_index.map do |task, index|
-            { work: index, **task["facts"].slice("kind", "group", "topics"),
+          config = @supervisor.config
+          config.works.zip(config.tasks).map do |work, task|
+            index = work.number
+            { work: index, name: work.name, nodes: nodes_of(work), options: work.own,
+              **task["facts"].slice("kind", "group", "topics"),
               totals: totals.of(index, nodes), handler: totals.handler(index, nodes),
               by_topic: totals.by_topic(index, nodes) }
           end
         end
 
+        def nodes_of(work) = @node_pool.slots.count { |slot| slot.task == work.number }
         def scaling = Rollout::ChangeCoordinator::Scaling.new(@node_pool, @supervisor.config)
         def liveness = @node_pool.liveness_monitor
         def shown = @node_pool.slots + @node_pool.spare_slots

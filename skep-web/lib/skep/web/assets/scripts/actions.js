@@ -12,7 +12,7 @@ const ACTIONS = {
   resume: { label: "Resume", done: "The nodes take new work.", hidden: (view) => view.state !== "quiet" },
   stop: { label: "Stop", text: "Stops the swarm and all of its nodes. It can't be started again from this page.", done: "The swarm is stopping.", danger: true },
 }
-const stepper = { count: make("output", { "aria-live": "polite" }), wanted: null }
+const stepper = { count: make("output", { "aria-live": "polite" }), work: make("select", { "aria-label": "work to scale", hidden: true }), wanted: null }
 let confirmed = null // resolves the question that is open
 
 export function setUpActions() {
@@ -34,13 +34,26 @@ function scale() {
     return button
   }
   stepper.apply = make("button", { class: "main", hidden: true, "data-action": "scale" }, "Scale")
-  stepper.apply.addEventListener("click", () => send("scale", { nodes: stepper.wanted }, `Scaling to ${stepper.wanted} nodes.`))
-  return make("span", { class: "stepper" }, step(-1, "−", "one node fewer"), stepper.count, step(1, "+", "one node more"), stepper.apply)
+  stepper.apply.addEventListener("click", () => {
+    const work = stepper.work.value || undefined
+    send("scale", { nodes: stepper.wanted, work }, `Scaling ${work ? `${work} ` : ""}to ${stepper.wanted} nodes.`)
+  })
+  stepper.work.addEventListener("change", () => { forget(); showActions(current().view) })
+  return make("span", { class: "stepper" }, stepper.work, step(-1, "−", "one node fewer"), stepper.count, step(1, "+", "one node more"), stepper.apply)
 }
 
-// The number that a scale sets: nodes of each work without a number of its own.
+// The number that a scale sets: nodes of the chosen work, where there are several.
 function scaled(view) {
-  return view.scale?.nodes ?? view.sums?.nodes ?? 0
+  return view.works?.[stepper.work.value] ?? view.scale?.nodes ?? view.sums?.nodes ?? 0
+}
+
+function showWorks(names) {
+  stepper.work.hidden = names.length === 0
+  const shown = [...stepper.work.options].map((option) => option.value)
+  if (names.join("\n") === shown.join("\n")) return
+  const chosen = stepper.work.value
+  stepper.work.replaceChildren(...names.map((name) => make("option", { value: name }, name)))
+  if (names.includes(chosen)) stepper.work.value = chosen
 }
 
 function want(by) {
@@ -52,9 +65,8 @@ function want(by) {
 
 export function showActions(view) {
   if (!stepper.apply) return
-  const works = view.scale?.works ?? 1
-  const each = works > 1 ? ` for each of ${works} works` : ""
-  set(stepper.count, `${stepper.wanted ?? scaled(view)} nodes${each}`)
+  showWorks(Object.keys(view.works ?? {}))
+  set(stepper.count, `${stepper.wanted ?? scaled(view)} nodes`)
   stepper.apply.hidden = stepper.wanted == null
   for (const button of find("actions").querySelectorAll("button")) {
     mark(button, "disabled", view.away ? "" : null)

@@ -10,6 +10,7 @@ const text = (describe) => (cell, row) => set(cell, describe(row))
 const sheet = new Sheet(find("nodes"), "Nodes", [
   { title: "Node", name: "title", show: (cell, row, key) => showToggle(cell, row, key) },
   { title: "State", name: "state", show: showState },
+  { title: "Work", name: "work", show: text((row) => row.work_name ?? format.NONE) },
   { title: "Pid", number: true, show: text((row) => row.pid ?? format.NONE) },
   { title: "Last beat", number: true, show: text((row) => format.beat(row.beat_age)) },
   { title: "CPU", name: "cpu", number: true, show: text((row) => (row.cpu == null ? format.NONE : `${format.count(row.cpu * 100)} %`)) },
@@ -23,6 +24,7 @@ export function showNodes(view) {
   const nodes = view.nodes ?? {}
   const most = Math.max(1, ...Object.values(nodes).map((node) => node.memory?.rss ?? 0))
   sheet.show(Object.fromEntries(Object.entries(nodes).map(([id, node]) => [id, { ...node, id, most }])))
+  find("nodes").classList.toggle("one-work", !view.works)
   find("nodes").classList.toggle("no-cpu", Object.values(nodes).every((node) => node.cpu == null))
 }
 
