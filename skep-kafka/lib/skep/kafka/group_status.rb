@@ -63,6 +63,15 @@ module Skep
           [all.quantile(0.5), all.quantile(0.99)]
         end
 
+        # Returns true if it is a partition's row of a Kafka source.
+        def row?(row)
+          row.is_a?(Hash) && row["topic"].is_a?(String) && row["partition"].is_a?(Integer) &&
+            number?(row["rate"]) && COUNTS.all? { |name| number?(row[name]) } &&
+            failing?(row["failing"]) &&
+            %w[position end lag stalling_since paused_until lag_unknown_since]
+              .all? { |name| row[name].nil? || number?(row[name]) }
+        end
+
         private
 
         def report?(work)
@@ -71,16 +80,11 @@ module Skep
             work["partitions"].is_a?(Array) && work["partitions"].all? { |row| row?(row) }
         end
 
-        def row?(row)
-          row.is_a?(Hash) && row["topic"].is_a?(String) && row["partition"].is_a?(Integer) &&
-            number?(row["rate"]) && COUNTS.all? { |name| number?(row[name]) } &&
-            failing?(row["failing"]) &&
-            %w[position end lag].all? { |name| row[name].nil? || number?(row[name]) }
-        end
-
         def failing?(row)
           row.nil? || (row.is_a?(Hash) && CAUSES.key?(row["cause"]) &&
-            %w[messages since offset attempt].all? { |name| number?(row[name]) })
+            %w[messages since offset attempt].all? { |name| number?(row[name]) } &&
+            %w[error at dead_letter_topic].all? { |name| row[name].nil? || row[name].is_a?(String) } &&
+            (row["retry_at"].nil? || number?(row["retry_at"])))
         end
 
         # Those of JSON may be infinite.
@@ -174,3 +178,4 @@ module Skep
 end
 
 require "skep/kafka/group_status/failing"
+require "skep/kafka/group_status/problems"
