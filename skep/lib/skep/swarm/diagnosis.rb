@@ -118,7 +118,8 @@ module Skep
           node_problem("waiting", "warning", node, since: node["down_for"],
                        text: "it has no process#{why(node)}", at: node.dig("failure", "at"),
                        doing: starting(node),
-                       advice: "See how its last process ended: #{exit_of(node)}")
+                       advice: "See #{node["last_exit"] ? "how its last process ended " \
+                               "(#{exit_of(node)})" : "fork_failed in the log"}")
         end
 
         # Its policy starts it no more.
@@ -237,7 +238,7 @@ module Skep
           end
         end
 
-        def changes(status) = [*rollout_failed(status), *rollout(status)]
+        def changes(status) = [rollout_failed(status), rollout(status)].compact
 
         def rollout_failed(status)
           failed = status["failed_change"] or return

@@ -11,7 +11,8 @@ module Skep
       #   # line: "node 3: it keeps crashing: 7 deaths, the last by SIGSEGV, for 12 s, at app.rb:12"
       #   # remedy: "skep starts it again in 4 s. Fix the cause, then skep reload"
       #   lines.left_out(10)   # => 3: how many are not among the first ten
-      #   lines.color          # => :red, of the most urgent one; nil: nothing is wrong
+      #   lines.color          # => :red, of the most urgent one; nil: nothing is wrong but what
+      #                        # someone has asked for
       class ProblemLines
         COLORS = { "critical" => :red, "warning" => :yellow, "info" => :cyan }.freeze
         private_constant :COLORS
@@ -27,7 +28,11 @@ module Skep
         end
 
         def left_out(most) = [@problems.size - most, 0].max
-        def color = (color_of(@problems.first) if @problems.any?)
+
+        def color
+          first = @problems.first
+          color_of(first) if first && first["level"] != "info"
+        end
 
         # Returns true if one of them is of that level.
         def any?(level) = @problems.any? { |one| one["level"] == level }

@@ -40,7 +40,7 @@ module Skep
           [now - @scoreboard.of(node).first.at, 0.0].max
         end
 
-        attr_reader :liveness # the LivenessPolicy
+        def timeout = @liveness.timeout
 
         # Returns the IPC::Scoreboard::ThreadStatus of the threads that have made no progress for
         # half of liveness_timeout.

@@ -137,7 +137,7 @@ module Skep
         def slow(node)
           liveness.slow(node).map do |status|
             { thread: status.thread, item: @node_pool.scoreboard.item(node, status.thread),
-              seconds: ago(status.at), limit: liveness.liveness.timeout,
+              seconds: ago(status.at), limit: liveness.timeout,
               at: node.place(status.thread, status.at) }
           end
         end

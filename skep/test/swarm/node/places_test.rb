@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+# Where a node's threads stand, which the supervisor asks for if one makes no progress.
+class NodePlacesTest < Skep::TestCase
+  HERE = __FILE__.delete_prefix("#{Dir.pwd}/")
+  private_constant :HERE
+
+  def setup
+    super
+    layout = Skep::Swarm::IPC::Scoreboard::Layout.new(nodes: 2, threads: 2)
+    @page = Skep::OS::SharedPage.create(layout.total)
+    @node = Skep::Swarm::Node.new(id: 1, swarm: "a", mold: 0, page: @page, layout:,
+                                  report: ->(*) {})
+    @work = Thread::Queue.new
+  end
+
+  def teardown
+    @work.close
+    @thread&.join
+    @node.leave
+    @page.close
+    super
+  end
+
+  test "they are those of the main thread, and of each that has something in flight" do
+    line = handle("a job", 2)
+    places = @node.__places.to_h
+    assert_equal [0, 2], places.keys.sort
+    assert_equal "#{HERE}:#{line}", places[2]
+    assert_match(/\A#{Regexp.escape(HERE)}:\d+\z/, places[0])
+  end
+
+  test "a thread with nothing in flight is left out" do
+    handle(nil, 2)
+    assert_equal [0], @node.__places.map(&:first)
+  end
+
+  private
+
+  # Returns the line at which the thread stands.
+  def handle(item, number)
+    @thread = Thread.new do
+      @node.thread(number).in_flight(item)
+      @work.pop
+    end
+    Thread.pass until @thread.stop?
+    __LINE__ - 4
+  end
+end
