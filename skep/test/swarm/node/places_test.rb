@@ -47,6 +47,6 @@ class NodePlacesTest < Skep::TestCase
       @work.pop
     end
     Thread.pass until @thread.stop?
-    __LINE__ - 4
+    __LINE__ - 3
   end
 end
