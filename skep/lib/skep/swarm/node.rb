@@ -294,7 +294,7 @@ module Skep
 
       # Returns at which line of the application each thread stands that has something in flight,
       # as pairs of its number and the line; 0: the main thread.
-      def __places
+      def __lines
         threads = @holders.to_a.map { |thread, heartbeat| [heartbeat.cell - @own.cell, thread] }
         [[0, Thread.main], *threads].filter_map do |number, thread|
           line = ErrorPlace.of_thread(thread)

@@ -178,7 +178,7 @@ class SlotTest < Skep::TestCase
   test "to_plain has each key of the work once, even if the work reports done" do
     plain = Struct.new(:state, :pid, :mold, :assigned?, :work, :generation, :asked_at, :ready?,
                        :stepping_in?, :failing?, :replace_for)
-    @slot.launch(plain.new(:ready, 7, nil, true, { "done" => 3 }))
+    @slot.launch(plain.new(:ready, 7, nil, true, { "done" => 3 }, 0))
     work = @slot.to_plain(memory: nil, beat_age: 0.1, done: 5, unhealthy: nil)[:work]
     assert_equal [["done", 3]], work.map { |name, value| [name.to_s, value] }
   end

@@ -129,7 +129,7 @@ module Skep
           later = left.select { |thread, seconds| thread.positive? && seconds.positive? }
           return [*later.values, @liveness.timeout / 2].min if left.each_value.all?(&:positive?)
 
-          node.ask_for_places
+          node.ask_for_lines
           [SLOW_INTERVAL, @liveness.timeout / 2].min
         end
 

@@ -64,7 +64,7 @@ module Skep
           when "unhealthy" then @pool.liveness_monitor.report_unhealthy(node, frame["reason"])
           when "healthy" then @pool.liveness_monitor.report_healthy(node)
           when "backtraces" then @pool.hung_node_killer.add_backtraces(node, frame["threads"])
-          when "places" then node.places = frame["places"].to_h
+          when "lines" then node.lines = frame["lines"].to_h
           when "suspects_resolved" then @pool.crash_attribution.resolve(frame)
           end
         end

@@ -138,7 +138,7 @@ module Skep
           liveness.slow(node).map do |status|
             { thread: status.thread, item: @node_pool.scoreboard.item(node, status.thread),
               seconds: ago(status.at), limit: liveness.timeout,
-              at: node.place(status.thread, status.at) }
+              at: node.line(status.thread, status.at) }
           end
         end
 

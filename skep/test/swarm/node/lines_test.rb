@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/swarm"
 
 # Where a node's threads stand, which the supervisor asks for if one makes no progress.
-class NodePlacesTest < Skep::TestCase
+class NodeLinesTest < Skep::TestCase
   HERE = __FILE__.delete_prefix("#{Dir.pwd}/")
   private_constant :HERE
 
@@ -27,15 +27,15 @@ class NodePlacesTest < Skep::TestCase
 
   test "they are those of the main thread, and of each that has something in flight" do
     line = handle("a job", 2)
-    places = @node.__places.to_h
-    assert_equal [0, 2], places.keys.sort
-    assert_equal "#{HERE}:#{line}", places[2]
-    assert_match(/\A#{Regexp.escape(HERE)}:\d+\z/, places[0])
+    lines = @node.__lines.to_h
+    assert_equal [0, 2], lines.keys.sort
+    assert_equal "#{HERE}:#{line}", lines[2]
+    assert_match(/\A#{Regexp.escape(HERE)}:\d+\z/, lines[0])
   end
 
   test "a thread with nothing in flight is left out" do
     handle(nil, 2)
-    assert_equal [0], @node.__places.map(&:first)
+    assert_equal [0], @node.__lines.map(&:first)
   end
 
   private
