@@ -37,10 +37,10 @@ class ErrorPlaceTest < Skep::TestCase
   end
 
   test "shows where a thread stands, and nothing of one that has ended" do
-    queue = Thread::Queue.new
-    thread = Thread.new { queue.pop }
+    queue, stands = Thread::Queue.new, Thread::Queue.new
+    thread = Thread.new { [stands.push(true), queue.pop] }
     line = __LINE__ - 1
-    Thread.pass until thread.stop?
+    stands.pop
     path = __FILE__.delete_prefix("#{Dir.pwd}/")
     assert_equal "#{path}:#{line}", Skep::ErrorPlace.of_thread(thread)
     queue << true

@@ -19,7 +19,7 @@ class KafkaProblemsTest < Skep::TestCase
                          { **FAILING, "held" => true, "retry_at" => nil }],
     "partition_blocked" => ["critical", "max_out_of_order", "in 4 s",
                             { **FAILING, "blocked" => true }],
-    "dead_letter_not_written" => ["critical", "its dead letter can't be written", "in 4 s",
+    "dead_letter_not_written" => ["critical", "can't become a dead letter", "in 4 s",
                                   { **FAILING, "undelivered" => true,
                                                "dead_letter_topic" => "orders.dead" }],
     "dependency_away" => ["critical", "nothing succeeds", "nothing becomes a dead letter",
@@ -40,7 +40,7 @@ class KafkaProblemsTest < Skep::TestCase
   end
 
   test "what follows a failure depends on the dead letter topic, the time and the cause" do
-    { { "dead_letter_topic" => "d" } => "in 4 s; if it keeps failing while others succeed, it goes to d",
+    { { "dead_letter_topic" => "d" } => "in 4 s; if it keeps failing while others succeed, it goes",
       { "retry_at" => NOW - 1 } => "skep tries it again; without",
       { "cause" => "process" } => "skep replaces the process" }.each do |facts, words|
       assert_includes of(node(0, row(3, "failing" => { **FAILING, **facts }))).first["doing"], words
@@ -50,7 +50,8 @@ class KafkaProblemsTest < Skep::TestCase
   test "a part of a dependency is a warning; the partitions of an outage are one problem" do
     rows = Array.new(3) { |n| row(n, "failing" => { **FAILING, "cause" => "part_of_dependency" }) }
     one, = found = of(node(0, *rows))
-    assert_equal [1, "warning", "orders, 3 partitions"], [found.size, *one.values_at("level", "subject")]
+    assert_equal [1, "warning", "orders, 3 partitions"],
+[found.size, *one.values_at("level", "subject")]
   end
 
   test "up to five partitions of a topic are named each, more as one problem" do
@@ -64,7 +65,8 @@ class KafkaProblemsTest < Skep::TestCase
   test "a stalling and a paused partition are named while that lasts" do
     stalling, paused = of(node(0, row(1, "stalling_since" => NOW - 31, "lag" => 8),
                                row(2, "paused_until" => NOW + 39.5)))
-    assert_equal ["partition_stalled", "warning", 31.0], stalling.values_at("kind", "level", "since")
+    assert_equal ["partition_stalled", "warning", 31.0],
+stalling.values_at("kind", "level", "since")
     assert_includes stalling["text"], "8 messages"
     assert_equal ["partition_paused", "info", nil], paused.values_at("kind", "level", "since")
     assert_includes paused["text"], "40 s"
@@ -109,10 +111,18 @@ class KafkaProblemsTest < Skep::TestCase
     assert_empty of(node(0, row(0), row(1)), node(1, row(2)))
     odd = [nil, 1, "x", [], {}, 10**400]
     rows = odd.flat_map do |value|
-      [value, row(0, "failing" => value), *FAILING.keys.map { |key| row(0, "failing" => { **FAILING, key => value }) },
-       *%w[stalling_since paused_until lag_unknown_since topic].map { |key| row(0, "failing" => FAILING, key => value) }]
+      [value, row(0, "failing" => value), *FAILING.keys.map { |key|
+  row(0, "failing" => { **FAILING, key => value })
+},
+       *%w[stalling_since paused_until lag_unknown_since topic].map { |key|
+  row(0, "failing" => FAILING, key => value)
+}]
     end
-    nodes = rows.map { |one| node(0, one) } + odd.map { |value| { **node(0, row(0)), "work" => value.is_a?(Hash) ? value : { "kind" => "kafka", "group" => value, "partitions" => value } } }
+    nodes = rows.map { |one| node(0, one) } + odd.map { |value|
+  { **node(0, row(0)),
+ "work" => value.is_a?(Hash) ? value : { "kind" => "kafka", "group" => value,
+"partitions" => value } }
+}
     nodes += odd.flat_map do |value|
       %w[outage clock_ahead].map { |fact| node(0, row(0), fact => value) }
     end

@@ -40,7 +40,8 @@ class DiagnosisTest < Skep::TestCase
     "unhealthy" => ["warning", "node 3", "can't work: no database", 2.0, nil, "liveness_timeout",
                     { "unhealthy" => "no database", "unhealthy_for" => 2.0 }],
     "unfit" => ["warning", "node 3", "other nodes can do: broken pipe", 1.5, nil, "dead letter",
-                { "unfit" => { "why" => "unfit", "error" => "broken pipe", "seconds_ago" => 1.5 } }],
+                { "unfit" => { "why" => "unfit", "error" => "broken pipe",
+                               "seconds_ago" => 1.5 } }],
     "over_memory" => ["warning", "node 3", "memory_limit, at 612 MiB", nil, nil, "successor",
                       { "replacing" => "memory_limit" }]
   }.freeze

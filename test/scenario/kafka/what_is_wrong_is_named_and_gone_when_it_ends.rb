@@ -31,8 +31,17 @@ class WhatIsWrong < KafkaScenario
     await_assignment(6, swarm, nodes: 2)
     feed("payments", Array.new(40) { |n| [n.to_s, "v", n % 4] })
     await_end("no_node_ready")
-    seen = while_it_runs { swarm.skep("restart", "wrong").then { |error| must("restart: #{error}") { error.nil? } } }
-    seen += while_it_runs { swarm.skep("scale", "wrong", "3").then { |error| must("scale: #{error}") { error.nil? } } }
+    seen = while_it_runs { swarm.skep("restart", "wrong").then { |error| must("restart: #{error}") {
+  error.nil?
+}
+}
+}
+    seen += while_it_runs { swarm.skep("scale", "wrong",
+"3").then { |error| must("scale: #{error}") {
+  error.nil?
+}
+}
+}
     await_assignment(6, swarm, nodes: 3)
     seen += problems
     others = seen.reject { |one| OTHERS.include?(one["kind"]) }
@@ -46,7 +55,10 @@ class WhatIsWrong < KafkaScenario
         found["text"].include?("job 7") && found["at"] == "swarm.rb:#{line("stand still")}" &&
           found["since"].between?(20, 40)
       end
-      must("be seen before the node is replaced") { swarm.events.none? { |one| one["event"] == "node_hung" } }
+      must("be seen before the node is replaced") { swarm.events.none? { |one|
+  one["event"] == "node_hung"
+}
+}
       output = swarm.output_of("status", "wrong")
       must("be told below the first line of `skep status`: #{output}") do
         output.lines[1, 4].any?(/made no progress with job 7.*at swarm.rb:#{line("stand still")}/)
@@ -168,12 +180,12 @@ class WhatIsWrong < KafkaScenario
           Process.kill(:KILL, Process.pid) if is.call("crash")
           if is.call("hang")
             node.in_flight("job 7")
-            sleep(0.1) while is.call("hang") # stand still
+            IO.select(nil, nil, nil, 0.1) while is.call("hang") # stand still
             node.in_flight(nil)
           end
           if is.call("sick")
             node.unhealthy!("no disk")
-            sleep(0.1) while is.call("sick")
+            IO.select(nil, nil, nil, 0.1) while is.call("sick")
             node.healthy!
           end
           node.wait(0.1)

@@ -83,7 +83,9 @@ module Skep
         def failing?(row)
           row.nil? || (row.is_a?(Hash) && CAUSES.key?(row["cause"]) &&
             %w[messages since offset attempt].all? { |name| number?(row[name]) } &&
-            %w[error at dead_letter_topic].all? { |name| row[name].nil? || row[name].is_a?(String) } &&
+            %w[error at dead_letter_topic].all? { |name|
+  row[name].nil? || row[name].is_a?(String)
+} &&
             (row["retry_at"].nil? || number?(row["retry_at"])))
         end
 

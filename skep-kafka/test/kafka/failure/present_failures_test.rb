@@ -138,7 +138,8 @@ module Skep
         assert_equal [true, "IOError: refused"],
                      shown.fetch(@one.key).values_at("undelivered", "error")
         @present.undelivered(@one, @one.key, IOError.new("no topic"), 1_009.0)
-        assert_equal ["IOError: no topic", 1_009.0], shown.fetch(@one.key).values_at("error", "retry_at")
+        assert_equal ["IOError: no topic", 1_009.0],
+shown.fetch(@one.key).values_at("error", "retry_at")
         fail_at(@one, 4, cause: :message)
         refute shown.fetch(@one.key)["undelivered"]
         @present.gave_up(@one, @one.key)
@@ -151,7 +152,8 @@ module Skep
         fail_at(@one, 1, keys:, cause: :message, held: true)
         fail_at(@one, 2, keys:, number: 9)
         fail_at(@one, 3, keys:)
-        assert_equal [true, 1, "message"], shown.fetch(@one.key).values_at("held", "offset", "cause")
+        assert_equal [true, 1, "message"],
+shown.fetch(@one.key).values_at("held", "offset", "cause")
       end
 
       test "a pause is told until it is over, or its partition continues elsewhere" do

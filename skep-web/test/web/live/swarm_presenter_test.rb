@@ -43,7 +43,9 @@ class WebSwarmPresenterTest < Skep::TestCase
     shown = present(node(0), problems: [problem] * 30).to_h
     assert_equal [20, 30], [shown["problems"].size, shown["problem_count"]]
     assert_equal [201, 3.0, false],
-                 shown["problems"].first.then { |one| [one["text"].size, one["since"], one.key?("at")] }
+                 shown["problems"].first.then { |one|
+  [one["text"].size, one["since"], one.key?("at")]
+}
     assert_empty present(node(0)).to_h["problems"]
   end
 

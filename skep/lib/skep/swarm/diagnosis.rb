@@ -5,7 +5,7 @@
 #
 #   Diagnosis.of(status)      # => [problem, …], the most urgent first
 #   Diagnosis.kinds           # => every kind that there is, those of loaded plugins too
-#   Diagnosis.problem("hung", "critical", subject: "node 3", text: …, since: 2.0, doing: …, advice: …)
+#   Diagnosis.problem("hung", "critical", subject: "node 3", text:, since: 2.0, doing:, advice:)
 #
 # status: as in `skep status --json`. A problem is a Hash as in docs/reference/status.md#problems.
 #
@@ -67,7 +67,9 @@ module Skep
         end
 
         def works_without_node(status, nodes)
-          nodes.select { |node| node["task"] }.group_by { |node| node["task"] }.filter_map do |_, all|
+          nodes.select { |node|
+  node["task"]
+}.group_by { |node| node["task"] }.filter_map do |_, all|
             next unless all.all? { |node| node["down_for"] }
 
             name = work_name(status, all.first)
@@ -83,7 +85,7 @@ module Skep
           text = booted ? "none of its #{nodes.size} nodes is ready" : "no node has been ready yet"
           problem("no_node_ready", booted ? "critical" : "warning",
                   subject: ["work", *name].join(" "), text:, since:, work: name,
-                  doing: "skep starts its nodes; one that isn't ready within boot_timeout is killed",
+                  doing: "skep starts its nodes; boot_timeout ends one that never gets ready",
                   advice: "See how its nodes ended, and what on_boot waits for")
         end
 
@@ -104,8 +106,8 @@ module Skep
           working = %w[ready quiet].include?(node["state"])
           deaths = node["deaths"].to_h.values.sum
           text = "it keeps crashing: #{deaths} deaths, the last by #{exit_of(node)}#{why(node)}"
-          node_problem("crash_loop", working ? "warning" : "critical", node, text:, since: node["looping_for"],
-                       at: node.dig("failure", "at"),
+          node_problem("crash_loop", working ? "warning" : "critical", node, text:,
+                       since: node["looping_for"], at: node.dig("failure", "at"),
                        doing: working ? "its next process works, and has to prove itself for " \
                                         "restart_window" : starting(node),
                        advice: "Fix the cause, then skep reload; skep restart starts it at once")
@@ -141,7 +143,8 @@ module Skep
 
         def exit_of(node)
           last = node["last_exit"].to_h
-          how = last["signal"] ? "SIG#{last["signal"]}" : "exit status #{last["exit_status"] || "?"}"
+          how = "exit status #{last["exit_status"] || "?"}"
+          how = "SIG#{last["signal"]}" if last["signal"]
           [how, *last["reason"]].join(", ")
         end
 
@@ -163,8 +166,9 @@ module Skep
         def slow(node)
           node["slow"].to_a.map do |one|
             item = one["item"]
-            text = "#{item ? "its handler has made no progress with #{item}" : "its work has made " \
-                   "no progress"} (thread #{one["thread"]})"
+            what = item ? "its handler has made no progress with #{item}" :
+                          "its work has made no progress"
+            text = "#{what} (thread #{one["thread"]})"
             node_problem("no_progress", "warning", node, text:, since: one["seconds"],
                          at: one["at"],
                          doing: "skep replaces the node after #{one["limit"].to_f.round(1)} s " \
@@ -231,8 +235,8 @@ module Skep
         def suspects(status)
           status["suspects"].to_a.map do |one|
             problem("suspect", "warning", subject: one["in_flight"].to_s, since: one["seconds_ago"],
-                    text: "it was in flight at #{one["crashes"]} crashes, alone at #{one["alone"]} " \
-                          "(#{one["ends"].to_a.join("; ")})",
+                    text: "it was in flight at #{one["crashes"]} crashes, alone at " \
+                          "#{one["alone"]} (#{one["ends"].to_a.join("; ")})",
                     doing: "skep has it tried alone, until it is done or shown to be the cause",
                     advice: "If it is the cause, fix what it meets, then skep reload")
           end

@@ -42,11 +42,12 @@ class NodeLinesTest < Skep::TestCase
 
   # Returns the line at which the thread stands.
   def handle(item, number)
+    stands = Thread::Queue.new
     @thread = Thread.new do
       @node.thread(number).in_flight(item)
-      @work.pop
+      [stands.push(true), @work.pop]
     end
-    Thread.pass until @thread.stop?
+    stands.pop
     __LINE__ - 3
   end
 end

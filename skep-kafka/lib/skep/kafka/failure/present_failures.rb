@@ -31,8 +31,8 @@ module Skep
         }.freeze
         AGAIN = 10.0 # seconds after an outage in which no other one is reported
         # since, retry_at: monotonic seconds. error: as text; at: its line. held: it isn't tried
-        # again. dead_letter_topic: where it is to go if it fails too often. undelivered: it couldn't
-        # be written there.
+        # again. dead_letter_topic: where it is to go if it fails too often. undelivered: it
+        # couldn't be written there.
         Failing = Struct.new(:offset, :cause, :attempt, :since, :error, :at, :retry_at, :held,
                              :dead_letter_topic, :undelivered)
         Outage = Struct.new(:topic, :since, :messages)
@@ -198,8 +198,8 @@ module Skep
           { "cause" => (cause || :unknown).to_s, "messages" => some.size,
             "since" => some.map(&:since).min.round(3),
             "offset" => last.offset, "attempt" => last.attempt, "error" => last.error,
-            "at" => last.at, "retry_at" => last.retry_at&.round(3), "held" => last.held ? true : false,
-            "dead_letter_topic" => last.dead_letter_topic,
+            "at" => last.at, "retry_at" => last.retry_at&.round(3),
+            "held" => last.held ? true : false, "dead_letter_topic" => last.dead_letter_topic,
             "undelivered" => last.undelivered ? true : false }
         end
 

@@ -57,7 +57,9 @@ module Skep
           live, ended = @nodes.partition { |node| !GroupStatus.ended?(node) }
           troubles = live.flat_map { |node| troubles(node) }
           unknown, others = troubles.partition { |one| one.kind == "lag_unknown" }
-          same = others.group_by { |one| [one.work, one.node["work"]["group"], one.topic, one.kind, one.cause] }
+          same = others.group_by { |one|
+  [one.work, one.node["work"]["group"], one.topic, one.kind, one.cause]
+}
           [*unreachable(live), *same.each_value.flat_map { |some| problems(some) },
            *lag_unknown(unknown, ended), *clocks(live)]
         end
@@ -106,7 +108,8 @@ module Skep
           oldest = some.max_by { |one| since(one).to_f }
           subject = some.one? ? oldest.place : "#{oldest.topic}, #{counted(some.size)}"
           facts = facts(oldest, some)
-          facts = { **facts, text: "#{oldest.place}: #{facts[:text]}" } unless some.one? || facts[:whole]
+          facts = { **facts,
+text: "#{oldest.place}: #{facts[:text]}" } unless some.one? || facts[:whole]
           problem(oldest, subject, **facts.except(:whole))
         end
 
@@ -134,7 +137,7 @@ module Skep
 
         def dependency(failing, some)
           whole = failing["cause"] == "dependency"
-          what = whole ? "nothing succeeds, in any node: a dependency of the handler is unavailable" :
+          what = whole ? "nothing succeeds in any node: a dependency is unavailable" :
                          "many messages fail together: a part of a dependency is unavailable"
           { level: whole ? "critical" : "warning", at: failing["at"], whole: true,
             text: "#{what}#{" (#{some.size} partitions)" if some.size > 1}#{error(failing)}",
@@ -152,7 +155,8 @@ module Skep
 
         def paused(row)
           { level: "info",
-            text: "its handler has paused it (batch.pause) for #{(row["paused_until"] - @now).ceil} s more",
+            text: "its handler has paused it (batch.pause) for " \
+                  "#{(row["paused_until"] - @now).ceil} s more",
             doing: "skep goes on with it then",
             advice: "Nothing, unless the handler pauses it again and again" }
         end
@@ -166,15 +170,16 @@ module Skep
                "skep doesn't try it again: on_error or on_poison says :pause",
                "Fix the cause, then skep reload; a dead_letter_topic would set the message aside"]
             when "dead_letter_not_written"
-              ["critical", "offset #{offset} has failed for good, and its dead letter can't be written",
+              ["critical", "offset #{offset} has failed for good, and can't become a dead letter",
                "#{next_try(failing)}; its partition or key waits",
                "See whether the topic #{failing["dead_letter_topic"]} exists and may be written"]
             when "partition_blocked"
-              ["critical", "offset #{offset} fails, attempt #{tried}, and max_out_of_order messages " \
-                           "beyond it are read: nothing more is",
+              ["critical", "offset #{offset} fails, attempt #{tried}, and max_out_of_order " \
+                           "messages beyond it are read: nothing more is",
                next_try(failing), "Fix what keeps it from being done, or raise max_out_of_order"]
             else
-              ["warning", "offset #{offset} fails, attempt #{tried} (#{CAUSES.fetch(failing["cause"])})",
+              cause = CAUSES.fetch(failing["cause"])
+              ["warning", "offset #{offset} fails, attempt #{tried} (#{cause})",
                what_follows(failing), "Fix the handler, then skep reload"]
             end
           { level:, text: "#{text}#{error(failing)}", doing:, advice:, at: failing["at"] }
@@ -190,7 +195,9 @@ module Skep
         end
 
         def what_follows(failing)
-          return "skep replaces the process, and then tries it again" if PROCESS.include?(failing["cause"])
+          if PROCESS.include?(failing["cause"])
+            return "skep replaces the process, and then tries it again"
+          end
 
           topic = failing["dead_letter_topic"]
           then_what = topic ? "if it keeps failing while others succeed, it goes to #{topic}" :
@@ -208,7 +215,8 @@ module Skep
             since, error = first["work"]["outage"].values_at("since", "error")
             text = ["no broker answers #{without.size} of #{nodes.size} nodes", *error].join(": ")
             Swarm::Diagnosis.problem(
-              "broker_unreachable", "critical", subject: "group #{group}", text:, since: @now - since,
+              "broker_unreachable", "critical", subject: "group #{group}", text:,
+              since: @now - since,
               work: Swarm::Diagnosis.work_name(@status, first),
               node: (first["id"] if without.one?),
               doing: "skep waits for a broker, and goes on where it was",
@@ -224,10 +232,14 @@ module Skep
           late = ended.select { |node| node["down_for"].to_f >= UNKNOWN }
           all = troubles.map { |one| [one.node, @now - one.row["lag_unknown_since"], 1] } +
                 late.map { |node| [node, node["down_for"], held(node)] }
-          all.reject { |_, _, count| count.zero? }.group_by { |node, _| node["work"]["group"] }.map do |group, some|
+          all.reject { |_, _, count|
+  count.zero?
+}.group_by { |node, _| node["work"]["group"] }.map do |group, some|
             node = some.first.first
             Swarm::Diagnosis.problem(
-              "lag_unknown", "warning", subject: "group #{group}", since: some.map { |one| one[1] }.max,
+              "lag_unknown", "warning", subject: "group #{group}", since: some.map { |one|
+  one[1]
+}.max,
               work: Swarm::Diagnosis.work_name(@status, node),
               node: (node["id"] if some.map(&:first).uniq.one?),
               text: "the lag of #{counted(some.sum(&:last))} isn't known",

@@ -250,7 +250,9 @@ module Skep
           failing = @present.map(&:to_plain).reduce({}, :merge)
           pauses = @present.map(&:pauses).reduce({}, :merge)
           blocked = failing.empty? ? [] : @scheduler.blocked_keys
-          [failing.to_h { |key, row| [key, blocked.include?(key) ? { **row, "blocked" => true } : row] },
+          [failing.to_h { |key, row|
+  [key, blocked.include?(key) ? { **row, "blocked" => true } : row]
+},
            pauses]
         end
 

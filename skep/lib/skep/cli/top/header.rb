@@ -87,7 +87,8 @@ module Skep
             lines << ["  #{remedy}", :dim] if lines.size == 2
           end
           left = @problems.left_out(PROBLEMS)
-          lines << ["and #{UI::Humanize.counted(left, "more problem")}: skep status"] if left.positive?
+          lines << ["and #{UI::Humanize.counted(left,
+"more problem")}: skep status"] if left.positive?
           lines.select(&:first)
         end
       end

@@ -286,7 +286,8 @@ module Skep
 
         # What its last process, or the present one, has raised; else why none can be forked.
         def failure_facts
-          return last_failure.slice(:error, :at) if last_failure && [pid, @last_pid].include?(last_failure[:pid])
+          return last_failure.slice(:error, :at) if last_failure && [pid,
+@last_pid].include?(last_failure[:pid])
 
           { error: failure, at: nil } if failure && !live?
         end
@@ -295,7 +296,8 @@ module Skep
         def unfit_facts(ago)
           return unless last_unfit && pid && last_unfit[:pid] == pid
 
-          { why: last_unfit[:why], error: last_unfit[:error], seconds_ago: ago.call(last_unfit[:at]) }
+          { why: last_unfit[:why], error: last_unfit[:error],
+seconds_ago: ago.call(last_unfit[:at]) }
         end
       end
     end

@@ -43,7 +43,8 @@ module Skep
         def facts
           { name: @supervisor.config&.name, pid: Process.pid, state: @supervisor.state,
             skep: VERSION, ruby: RUBY_VERSION, nodes_from: @supervisor.config&.nodes_from,
-            crash_loop: @node_pool&.all&.any?(&:looping?) || false, quiet_for: ago(@supervisor.quiet_since),
+            crash_loop: @node_pool&.all&.any?(&:looping?) || false,
+            quiet_for: ago(@supervisor.quiet_since),
             **@supervisor.changes.to_plain, over_budget: @node_pool&.memory_monitor&.over_budget,
             uptime: (OS.now - @supervisor.started_at).round(3),
             supervisor: process_figures, events: @supervisor.events.counts,
@@ -64,7 +65,9 @@ module Skep
         end
 
         # A node's facts of its work are JSON already, and may be large.
-        def node_as_json(node) = as_json(node.except(:work, :last_hang)).merge("work" => node[:work])
+        def node_as_json(node)
+          as_json(node.except(:work, :last_hang)).merge("work" => node[:work])
+        end
 
         def as_json(value)
           case value
