@@ -36,6 +36,18 @@ class ErrorPlaceTest < Skep::TestCase
     end
   end
 
+  test "shows where a thread stands, and nothing of one that has ended" do
+    queue, stands = Thread::Queue.new, Thread::Queue.new
+    thread = Thread.new { [stands.push(true), queue.pop] }
+    line = __LINE__ - 1
+    stands.pop
+    path = __FILE__.delete_prefix("#{Dir.pwd}/")
+    assert_equal "#{path}:#{line}", Skep::ErrorPlace.of_thread(thread)
+    queue << true
+    thread.join
+    assert_nil Skep::ErrorPlace.of_thread(thread)
+  end
+
   test "shows where the cause was raised if the error is skep's own" do
     wrapped = begin
       begin

@@ -20,24 +20,11 @@ class KafkaStatusTest < Skep::TestCase
     assert_equal <<~TEXT, lines.drop(3).join
       group g: lag 42, of 1 partition unknown, 15.5 messages/s, a batch takes 1.15ms (p50) to 1.15ms (p99)
       group g since the swarm started: messages 9, retries 0, dead letters 0, skipped 0, rebalances 0
-      group g failing: orders/12, offset 1, attempt 3: part of a dependency unavailable for 0 s
       rows: since their node's start
       topic   partition  node  position  lag  rate  p50     p99     messages  retries  dead letters  skipped  rebalances  failing
       orders          3     0         1    0   1.0  1.15ms  1.15ms         8        0             0        0           1  -
       orders         12     0         1    0   1.0  1.15ms  1.15ms         8        0             0        0           1  part of dependency
     TEXT
-  end
-
-  test "prints what fails at present, ten lines of a group at most" do
-    rows = Array.new(11) do |number|
-      { **row(0), "topic" => "orders#{number}",
-        "failing" => { "cause" => "message", "messages" => 1, "since" => 0, "offset" => 1,
-                       "attempt" => 1 } }
-    end
-    status = { "name" => "billing", "pid" => 7, "state" => "running", "uptime" => 1.0,
-               "skep" => "1", "nodes" => [node(lag: 42, rows:)], "works" => [] }
-    lines = skep("status", status:)
-    assert_equal [10, "and 1 more\n"], [lines.grep(/failing: orders/).size, lines.last]
   end
 
   test "shows a node with invalid facts, and no consumer group for it" do

@@ -8,6 +8,7 @@ module Skep
   # skep's nor a gem's.
   #
   #   ErrorPlace.of(error)          # => "app/models/order.rb:12"; nil if only skep's code raised it
+  #   ErrorPlace.of_thread(thread)   # => where a thread stands now
   #   ErrorPlace.backtrace(error)   # => its lines, without those of skep that called the handler
   #
   # Paths are relative to the directory in which skep was started, or that of the swarm's file.
@@ -34,6 +35,11 @@ module Skep
       def add(lib, callers: [])
         @own |= ["#{lib}/"]
         @callers |= callers.map { |name| "#{lib}/skep/#{name}.rb:" }
+      end
+
+      # The same of a thread: the line of the application at which it stands now.
+      def of_thread(thread)
+        of(RuntimeError.new.tap { |error| error.set_backtrace(thread.backtrace || []) })
       end
 
       # The swarm's file.

@@ -60,7 +60,9 @@ module Skep
 
       # Returns the plugins of the kinds of work that nodes of a status do.
       def of(status)
-        status["nodes"].map { |node| node["work"]["kind"] }.uniq.filter_map { |kind| find(kind) }
+        status["nodes"].to_a.map { |node|
+  node["work"].to_h["kind"]
+}.uniq.filter_map { |kind| find(kind) }
       end
 
       # Returns how many items wait for the nodes of a status, and in words which this number leaves
@@ -69,6 +71,9 @@ module Skep
         numbers, words = of(status).map { |plugin| plugin.lag(status) }.transpose.map(&:compact)
         [(numbers.sum if numbers&.any?), (words.join(" and ") if words&.any?)]
       end
+
+      # Returns what is wrong with the work of a status (Swarm::Diagnosis).
+      def problems(status) = of(status).flat_map { |plugin| plugin.problems(status) }
 
       # Returns the words of the place that the facts of an event name, and the other facts.
       def place(facts)
@@ -110,6 +115,14 @@ module Skep
 
     # See Plugin.lag.
     def lag(status) = [nil, nil]
+
+    # Returns what is wrong with the work of a status, as a list of Swarm::Diagnosis.problem: a pure
+    # function, which the supervisor calls for each status. It should look at little where nothing
+    # is wrong.
+    def problems(status) = []
+
+    # The kinds of these problems.
+    def problem_kinds = []
 
     # Returns lines for `skep status`, below the table of nodes.
     def status_lines(status, partitions:) = []

@@ -306,6 +306,7 @@ end
 
 require "skep/swarm/runtime"
 require "skep/swarm/stats"
+require "skep/swarm/diagnosis"
 require "skep/swarm/ipc"
 require "skep/swarm/definition"
 require "skep/swarm/health"

@@ -11,13 +11,15 @@ class ForeignAnswersTest < Skep::TestCase
   NODE = { id: 0, pid: 2, state: "ready", restarts: 0, work: {} }.freeze
   STATUS = { name: "a", pid: 3, state: "running", uptime: 1.0, skep: "1", ruby: "3",
              nodes: [NODE] }.freeze
+  PROBLEM = { kind: "hung", level: "critical", subject: "node 3", text: "it hangs", since: 31.0,
+              at: "a.rb:1", doing: "skep ends it", advice: "See it" }.freeze
   COMMANDS = [%w[status], %w[status --json], %w[status --partitions], %w[top --once], %w[stop],
               %w[stop --no-wait], %w[chaos --seconds 1], %w[restart], %w[reload], %w[quiet],
               %w[scale 3]].freeze
   BAD = ["null", "[]", "1", '"x"', "{}", "", "{", "no JSON at all", '{"status":null}',
          '{"status":{}}', '{"status":[1]}', '{"status":{"nodes":[{}]}}', '{"error":5}',
          "[" * 50_000, "\xFF\xFE\x00"].freeze
-  private_constant :NODE, :STATUS, :COMMANDS, :BAD
+  private_constant :NODE, :STATUS, :PROBLEM, :COMMANDS, :BAD
 
   def setup
     @directory = Dir.mktmpdir
@@ -52,6 +54,12 @@ class ForeignAnswersTest < Skep::TestCase
         @answer = JSON.generate({ status: { **STATUS, nodes: [{ **NODE, key => wrong }] } })
         assert_refused_or_shown
       end
+      PROBLEM.each_key do |key|
+        @answer = JSON.generate({ status: { **STATUS, problems: [{ **PROBLEM, key => wrong }] } })
+        assert_refused_or_shown
+      end
+      @answer = JSON.generate({ status: { **STATUS, problems: wrong } })
+      assert_refused_or_shown
     end
   end
 
@@ -92,6 +100,19 @@ class ForeignAnswersTest < Skep::TestCase
     end
     @answer = JSON.generate({ status: { **STATUS, crash_loop: true } })
     assert_equal 1, skep("status", "--exit-status").last
+  end
+
+  test "status --exit-status is 1 if a problem is critical, and the problems come first" do
+    { %w[info] => 0, %w[warning info] => 0, %w[critical warning] => 1 }.each do |levels, code|
+      problems = levels.map { |level| { **PROBLEM, level:, subject: "node \e[2J3" } }
+      @answer = JSON.generate({ status: { **STATUS, problems: } })
+      out, _, answered = skep("status", "--exit-status")
+      assert_equal code, answered, levels
+      assert_equal ["node ^[[2J3: it hangs, for 31s, at a.rb:1\n", "  skep ends it. See it\n"],
+                   out.lines[1, 2]
+    end
+    @answer = JSON.generate({ status: { **STATUS, problems: [PROBLEM] * 12 } })
+    assert_equal "and 2 more problems\n", skep("status").first.lines[21]
   end
 
   test "stop and chaos refuse an answer with a pid that isn't the answering process'" do

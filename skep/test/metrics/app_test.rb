@@ -20,6 +20,15 @@ class MetricsAppTest < Skep::TestCase
     assert_equal [200, "ready\n"], get("/readyz").values_at(0, 2)
   end
 
+  test "serves what is wrong with the swarm" do
+    problem = { "kind" => "hung", "subject" => "node 3" }
+    code, headers, body = get("/status", status: status(problems: [problem]))
+
+    assert_equal [200, "application/json"], [code, headers["content-type"]]
+    assert_equal({ "name" => "billing", "state" => "running", "problems" => [problem] },
+                 JSON.parse(body))
+  end
+
   test "answers 503 and why, if too few nodes are ready" do
     status = status(nodes: [node(0), node(1, state: "booting")])
 
@@ -30,7 +39,7 @@ class MetricsAppTest < Skep::TestCase
   end
 
   test "answers 503 if the supervisor doesn't answer" do
-    %w[/metrics /healthz /readyz].each do |path|
+    %w[/metrics /status /healthz /readyz].each do |path|
       assert_equal [503, "the supervisor didn't answer within 2 s\n"],
                    get(path, status: nil).values_at(0, 2)
     end
@@ -41,7 +50,8 @@ class MetricsAppTest < Skep::TestCase
 
     assert_equal [405, "GET, HEAD"], [code, headers["allow"]]
     assert_equal [200, ""], get("/metrics", method: "HEAD").values_at(0, 2)
-    assert_equal [404, "there are /metrics, /healthz and /readyz\n"], get("/").values_at(0, 2)
+    assert_equal [404, "there are /metrics, /status, /healthz and /readyz\n"],
+get("/").values_at(0, 2)
   end
 
   private

@@ -33,6 +33,16 @@ class SwarmCollectorTest < Skep::TestCase
     refute metrics.key?('skep_node_memory_bytes{node="spare 0",kind="rss"}')
   end
 
+  test "reports how many problems of each kind there are, 0 of the others" do
+    problems = [{ "kind" => "hung" }, { "kind" => "hung" }, { "kind" => "of_a_plugin" }]
+    metrics = figures(status(problems:))
+    expected = Skep::Swarm::Diagnosis.kinds.to_h { |kind| [kind, "0"] }
+    found = metrics.filter_map { |series, value|
+  [$1, value] if series =~ /skep_problem\{kind="(\w+)"/
+}
+    assert_equal({ **expected, "hung" => "2", "of_a_plugin" => "1" }, found.to_h)
+  end
+
   test "reports every reason of a restart from the start" do
     reasons = documented_reasons
     assert_includes reasons, "reload"

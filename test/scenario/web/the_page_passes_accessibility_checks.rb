@@ -68,7 +68,7 @@ WebScenario.play do
 
     File.write(broken, "")
     swarm.kill(swarm.status("hive")["nodes"][1]["pid"])
-    page.await("document.querySelector('#alarm').textContent.includes('Crash loop')")
+    page.await("document.querySelector('#problems').textContent.includes('crash loop')")
     check_themes(page, "in a crash loop")
     swarm.kill(swarm.pid)
     page.await("document.querySelector('#alarm').textContent.includes('away')")

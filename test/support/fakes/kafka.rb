@@ -46,6 +46,8 @@ module Fakes
     def positions
       done.to_h { |topic, number, offset, beyond| [[topic, number], [offset, beyond.to_i]] }
     end
+
+    def blocked_keys = []
   end
   stands_for DoneScheduler, "Skep::Kafka::Processing::Scheduler", controls: %i[done done=]
 

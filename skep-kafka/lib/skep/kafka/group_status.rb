@@ -12,8 +12,8 @@ require "skep/swarm/stats"
 #   group.unknown        # => 3, partitions whose lag isn't known
 #   group.silent         # => [1], the ids of nodes that have reported no partitions
 #   group.partitions     # => [GroupStatus::Partition, …], by topic and number
-#   group.failing        # => [GroupStatus::Failing, …], what fails at present, and its cause
-#   group.failing.first.to_s   # => "orders, 12 partitions: dependency unavailable for 12 s"
+#   group.without_dependency   # => ["orders"], topics of which a dependency is unavailable
+#   GroupStatus::Problems.of(status)   # => what is wrong, see there
 #   GroupStatus.lag([group])   # => [1980, "of 3 partitions and of node 1"]: the lag, and what it
 #                              #    leaves out; nil if it leaves nothing out
 #
@@ -63,6 +63,15 @@ module Skep
           [all.quantile(0.5), all.quantile(0.99)]
         end
 
+        # Returns true if it is a partition's row of a Kafka source.
+        def row?(row)
+          row.is_a?(Hash) && row["topic"].is_a?(String) && row["partition"].is_a?(Integer) &&
+            number?(row["rate"]) && COUNTS.all? { |name| number?(row[name]) } &&
+            failing?(row["failing"]) &&
+            %w[position end lag stalling_since paused_until lag_unknown_since]
+              .all? { |name| row[name].nil? || number?(row[name]) }
+        end
+
         private
 
         def report?(work)
@@ -71,16 +80,13 @@ module Skep
             work["partitions"].is_a?(Array) && work["partitions"].all? { |row| row?(row) }
         end
 
-        def row?(row)
-          row.is_a?(Hash) && row["topic"].is_a?(String) && row["partition"].is_a?(Integer) &&
-            number?(row["rate"]) && COUNTS.all? { |name| number?(row[name]) } &&
-            failing?(row["failing"]) &&
-            %w[position end lag].all? { |name| row[name].nil? || number?(row[name]) }
-        end
-
         def failing?(row)
           row.nil? || (row.is_a?(Hash) && CAUSES.key?(row["cause"]) &&
-            %w[messages since offset attempt].all? { |name| number?(row[name]) })
+            %w[messages since offset attempt].all? { |name| number?(row[name]) } &&
+            %w[error at dead_letter_topic].all? { |name|
+  row[name].nil? || row[name].is_a?(String)
+} &&
+            (row["retry_at"].nil? || number?(row["retry_at"])))
         end
 
         # Those of JSON may be infinite.
@@ -156,11 +162,10 @@ module Skep
                                .sort_by(&:first).map { |key, reports| Partition.new(*key, reports) }
       end
 
-      # By topic, the outages first.
-      def failing
-        groups = partitions.select(&:failing).group_by { |one| [one.topic, one.failing["cause"]] }
-        groups.map { |place, some| Failing.new(*place, some) }
-              .sort_by { |one| [one.unavailable? ? 0 : 1, one.topic, one.cause] }
+      # Topics whose handler lacks a dependency, or a part of it.
+      def without_dependency
+        partitions.select { |one| one.failing && one.failing["cause"].end_with?("dependency") }
+                  .map(&:topic).uniq
       end
 
       def inspect = "#<Skep::Kafka::GroupStatus #{name} #{lag.inspect}>"
@@ -173,4 +178,4 @@ module Skep
   end
 end
 
-require "skep/kafka/group_status/failing"
+require "skep/kafka/group_status/problems"

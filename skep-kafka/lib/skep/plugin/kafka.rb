@@ -41,6 +41,8 @@ module Skep
       def events = EVENTS
       def metrics = Metrics::PrometheusCollector::DEFINITIONS
       def collect(status, output) = Metrics::PrometheusCollector.new(output).collect(status)
+      def problems(status) = GroupStatus::Problems.of(status)
+      def problem_kinds = GroupStatus::Problems::KINDS
       def lag(status) = GroupStatus.lag(GroupStatus.all(status))
 
       def status_lines(status, partitions:)

@@ -10,7 +10,9 @@ module Skep
       # As librdkafka reports it.
       ALL_DOWN = Fakes::KafkaEvent.new(:error, Librdkafka::ErrorCode::ALL_BROKERS_DOWN,
                                        "3/3 brokers are down")
-      private_constant :ALL_DOWN
+      # The metrics.
+      Shown = Struct.new(:outage)
+      private_constant :ALL_DOWN, :Shown
 
       def setup
         super
@@ -24,7 +26,7 @@ module Skep
         @loop = OS::EventLoop.new
         @changes = []
         @broker_outage = Consumer::BrokerOutage.new(
-          loop: @loop, options:, consumer: @consumer, report:,
+          loop: @loop, options:, consumer: @consumer, report:, metrics: @shown = Shown.new,
           changed: -> { @changes << @broker_outage.suspected? }
         )
       end
@@ -51,6 +53,18 @@ module Skep
         turn_until { !@broker_outage.suspected? }
 
         assert_equal %w[kafka_disconnected kafka_reconnected], @events.map(&:first)
+      end
+
+      test "the status has an outage while it lasts" do
+        @broker.down!
+        @broker_outage.take_error(ALL_DOWN)
+        assert_nil @shown.outage
+        turn_until { @broker_outage.certain? }
+        assert_kind_of Float, @shown.outage.fetch("since")
+        @broker.up!
+        turn_until { !@broker_outage.suspected? }
+
+        assert_nil @shown.outage
       end
 
       test "no_answer reports an outage and its end while librdkafka's events aren't read" do

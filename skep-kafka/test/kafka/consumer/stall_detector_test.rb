@@ -21,6 +21,16 @@ module Skep
         assert_equal [[KEY, 42, 50, 61.0]], look(42, 50, after: 2).map(&:to_a)
       end
 
+      test "names what may become a stall, for as long as is asked for" do
+        look(42, 50)
+        look(42, 50, after: 31)
+        late = @detector.behind({ KEY => 50 }, @now, 30)
+        assert_equal [[KEY, 42, 50, 31.0]], late.map(&:to_a)
+        assert_empty @detector.behind({ KEY => 50 }, @now, 32)
+        look(43, 50)
+        assert_empty @detector.behind({ KEY => 50 }, @now, 30)
+      end
+
       test "counts from when the partition last moved or was at its end" do
         look(42, 50)
         look(43, 50, after: 50)

@@ -14,6 +14,7 @@ module Skep
         end
 
         def event(name, **facts) = events << [name, facts]
+        def describe(error) = "#{error.class}: #{error.message}"
       end
       Place = Struct.new(:key, :revocation) do
         def topic = key.first
@@ -123,6 +124,46 @@ module Skep
         assert_empty shown
       end
 
+      test "a row tells the error, the next try and what follows it" do
+        fail_at(@one, 3, cause: :message, retry_at: 1_004.2, dead_letter_topic: "dead")
+        assert_equal ["IOError: refused", nil, 1_004.2, false, "dead", false],
+                     shown.fetch(@one.key).values_at("error", "at", "retry_at", "held",
+                                                     "dead_letter_topic", "undelivered")
+      end
+
+      test "a dead letter that can't be written is told until its message is given up" do
+        fail_at(@one, 3, cause: :message)
+        @present.undelivered(@one, @one.key, IOError.new("no topic"), 1_009.0)
+        fail_at(@one, 3, cause: :message, after: 1)
+        assert_equal [true, "IOError: refused"],
+                     shown.fetch(@one.key).values_at("undelivered", "error")
+        @present.undelivered(@one, @one.key, IOError.new("no topic"), 1_009.0)
+        assert_equal ["IOError: no topic", 1_009.0],
+shown.fetch(@one.key).values_at("error", "retry_at")
+        fail_at(@one, 4, cause: :message)
+        refute shown.fetch(@one.key)["undelivered"]
+        @present.gave_up(@one, @one.key)
+        @present.undelivered(@one, @one.key, IOError.new("late"), 1.0)
+        assert_empty shown
+      end
+
+      test "what is held is told before what is tried again" do
+        keys = { 1 => "a", 2 => "b", 3 => "c" }
+        fail_at(@one, 1, keys:, cause: :message, held: true)
+        fail_at(@one, 2, keys:, number: 9)
+        fail_at(@one, 3, keys:)
+        assert_equal [true, 1, "message"],
+shown.fetch(@one.key).values_at("held", "offset", "cause")
+      end
+
+      test "a pause is told until it is over, or its partition continues elsewhere" do
+        [@one, @two].each { |partition| @present.paused(partition, 1_010.0) }
+        @one.revocation = :begun
+        assert_equal({ ["orders", 2] => 1_010.0 }, pauses)
+        @now = 1_010.0
+        assert_empty pauses
+      end
+
       test "nothing of a partition fails that continues elsewhere" do
         fail_at(@one, 3, cause: :message)
         @present.forget(@one)
@@ -142,13 +183,14 @@ module Skep
 
       def names = @report.events.map(&:first)
       def shown = @present.to_plain
+      def pauses = OS.stub(:now, @now) { @present.pauses }
 
       def at(offset)
         Message.new("orders", 1, offset, nil, "", -1, {})
       end
 
       def fail_at(partition, offset, cause: :dependency, after: 0, stuck_for: 0.0, number: 1,
-                  keys: nil, slice: nil)
+                  keys: nil, slice: nil, **fate)
         slice ||= Processing::Slice.new(*partition.key, [at(offset)])
         attempt = Processing::Attempt.new(slice)
         attempt.failed(IOError.new("refused"), offset, marked: nil, size: slice.size,
@@ -156,7 +198,7 @@ module Skep
         history = Failure::FailureCount.new(count: number)
         OS.stub(:now, @now += after) do
           @present.failed(Tried.new(partition, keys, slice), attempt, history,
-                           Failure::Evidence.new(stuck_for:), cause)
+                           Failure::Evidence.new(stuck_for:), cause, **fate)
         end
       end
 

@@ -90,7 +90,7 @@ class KafkaConsumerMetricsTest < Skep::TestCase
 
   test "publishes what fails at present, and counts the causes" do
     failing = { ["orders", 0] => { "cause" => "message" } }
-    present = Struct.new(:to_plain).new(failing)
+    present = Struct.new(:to_plain, :pauses).new(failing, { ["orders", 0] => 140.0 })
     @metrics.instance_variable_set(:@present, [present])
     hold(0)
     2.times { @metrics.verdict(batch(0, 0..9), :message) }
@@ -98,10 +98,48 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     published = @node.given.last
     assert_equal({ "cause" => "message" }, published[:partitions].first["failing"])
     assert_equal 2, published[:by_topic].first["totals"]["verdict_message"]
-    present.to_plain = {}
+    assert_in_delta 140.0, published[:partitions].first["paused_until"]
+    present.to_plain = present.pauses = {}
     @metrics.moved
     publish_at(104)
-    refute @node.given.last[:partitions].first.key?("failing")
+    assert_empty @node.given.last[:partitions].first.keys & %w[failing paused_until]
+  end
+
+  test "publishes a partition whose messages don't come, until its position moves" do
+    @scheduler.done = [["orders", 0, 10]]
+    hold(0)
+    publish_at(100)
+    @metrics.stalling({ ["orders", 0] => 70.0, ["orders", 9] => 70.0 })
+    publish_at(101)
+    assert_in_delta 70.0, @node.given.last[:partitions].first["stalling_since"]
+    @scheduler.done = [["orders", 0, 11]]
+    @metrics.moved
+    publish_at(102)
+    refute @node.given.last[:partitions].first.key?("stalling_since")
+  end
+
+  test "publishes an outage of the brokers, and that clocks are apart" do
+    hold(0)
+    publish_at(100)
+    @metrics.outage = { "since" => 97.0, "error" => "refused" }
+    @metrics.clock_ahead = 42.46
+    publish_at(100.1)
+    assert_equal({ "since" => 97.0, "error" => "refused" }, @node.given.last[:outage])
+    assert_equal({ "seconds" => 42.5, "seen" => 100.0 }, @node.given.last[:clock_ahead])
+    @metrics.outage = nil
+    publish_at(103)
+    refute @node.given.last.key?(:outage)
+  end
+
+  test "publishes since when a partition's lag isn't known" do
+    hold(0)
+    publish_at(100)
+    assert_kind_of Float, @node.given.last[:partitions].first["lag_unknown_since"]
+    @consumer.known[["orders", 0]] = 0
+    @scheduler.done = [["orders", 0, 0]]
+    @metrics.moved
+    publish_at(102)
+    refute @node.given.last[:partitions].first.key?("lag_unknown_since")
   end
 
   test "publishes librdkafka's statistics once they arrive, and no client before" do

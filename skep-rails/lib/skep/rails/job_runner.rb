@@ -28,7 +28,10 @@ module Skep
         return perform(data, node) unless @delays.include?(batch.topic)
 
         stay = @timer.stay(message, Time.iso8601(data.fetch("scheduled_at")).to_f)
-        warn_of_clock(stay.ahead, message, node) if stay.ahead.to_f > SKEW
+        if stay.ahead.to_f > SKEW
+          warn_of_clock(stay.ahead, message, node)
+          batch.__attempt&.clock_ahead = stay.ahead
+        end
         left = stay.seconds_left
         left.positive? ? batch.pause(left, level: :debug) : forward(message, data, stay, node)
       end

@@ -36,6 +36,19 @@ class WebSwarmPresenterTest < Skep::TestCase
     refute good.key?("failing")
   end
 
+  test "the first problems are shown, long texts shortened, with their number" do
+    problem = { "kind" => "hung", "level" => "critical", "subject" => "node 3", "text" => "x" * 999,
+                "since" => 3.0, "node" => 3, "work" => nil, "at" => nil, "doing" => "skep waits",
+                "advice" => "wait" }
+    shown = present(node(0), problems: [problem] * 30).to_h
+    assert_equal [20, 30], [shown["problems"].size, shown["problem_count"]]
+    assert_equal [201, 3.0, false],
+                 shown["problems"].first.then { |one|
+  [one["text"].size, one["since"], one.key?("at")]
+}
+    assert_empty present(node(0)).to_h["problems"]
+  end
+
   test "whatever a node reports, the result is JSON" do
     odd = [nil, 1, "x", [], {}, [[]], { "a" => [nil] }, 1e300, Float::INFINITY]
     odd.each do |value|
@@ -84,8 +97,8 @@ class WebSwarmPresenterTest < Skep::TestCase
 
   private
 
-  def present(*nodes, sample: nil, works: [])
-    status = { "name" => "hive", "nodes" => nodes, "works" => works }
+  def present(*nodes, sample: nil, works: [], problems: nil)
+    status = { "name" => "hive", "nodes" => nodes, "works" => works, "problems" => problems }
     sample ||= Skep::Control::ProcessSampler.new.sample(status, 1.0, pids: false)
     Skep::Web::Live::SwarmPresenter.new(status, sample)
   end

@@ -6,14 +6,14 @@ module Skep
     #
     #   puts SwarmList.new([["billing", status], ["mail", nil]], ansi)   # nil: it doesn't answer
     class SwarmList
-      HEAD = ["swarm", "state", "nodes", "ready", "restarts", "lag", "up", "pid"].freeze
+      HEAD = ["swarm", "state", "problems", "nodes", "ready", "restarts", "lag", "up", "pid"].freeze
       STATE = HEAD.index("state")
       private_constant :HEAD, :STATE
 
       def initialize(statuses, ansi)
         @ansi = ansi
         @rows = statuses.map do |name, status|
-          status ? row(name, status) : [name, "silent", *[nil] * 6]
+          status ? row(name, status) : [name, "silent", *[nil] * 7]
         end
       end
 
@@ -29,7 +29,8 @@ module Skep
 
       def row(name, status)
         nodes = status["nodes"].select { |node| node["id"].is_a?(Integer) }
-        [name, status["crash_loop"] ? "crash loop" : status["state"], nodes.size,
+        [name, status["crash_loop"] ? "crash loop" : status["state"],
+         status["problems"].to_a.size, nodes.size,
          nodes.count { |node| node["state"] == "ready" },
          nodes.sum { |node| node["restarts"].to_i }, lag(status),
          "#{status["uptime"].round} s", status["pid"]]

@@ -42,4 +42,5 @@ end
 require "skep/cli/ui/ansi"
 require "skep/cli/ui/display_width"
 require "skep/cli/ui/humanize"
+require "skep/cli/ui/problem_lines"
 require "skep/cli/ui/text_table"

@@ -60,10 +60,14 @@ module Skep
                "work" => Hash, "last_exit" => any(Hash, nil),
                "last_hang" => any(Hash, nil) }.freeze
       SUSPECT = { "crashes" => NUMBER, "alone" => NUMBER, "ends" => Array }.freeze
+      PROBLEM = { "kind" => String, "level" => String, "subject" => String, "text" => String,
+                  "since" => MAYBE, "at" => any(String, nil), "doing" => String,
+                  "advice" => String }.freeze
       STATUS = { "name" => String, "pid" => any(PID, nil), "state" => String,
                  "uptime" => NUMBER, "nodes" => [NODE], "suspects" => any([SUSPECT], nil),
                  "works" => any([{ "totals" => any(Hash, nil), "name" => any(String, nil),
-                                   "nodes" => MAYBE }], nil) }.freeze
+                                   "nodes" => MAYBE }], nil),
+                 "problems" => any([PROBLEM], nil) }.freeze
       EVENT = { "seq" => Integer, "event" => String, "mono" => MAYBE,
                 "pid" => any(PID, nil) }.freeze
     end

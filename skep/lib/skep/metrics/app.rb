@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "json"
+
 # Answers scrapes and health checks, as a Rack application:
 #
 # | path | answer |
@@ -16,7 +18,9 @@ module Skep
   module Metrics
     class App
       TEXT = "text/plain; charset=utf-8"
-      private_constant :TEXT
+      JSON_TYPE = "application/json"
+      SHOWN = %w[name state problems].freeze # of the status
+      private_constant :TEXT, :JSON_TYPE, :SHOWN
 
       def initialize(status_cache)
         @status_cache = status_cache
@@ -24,7 +28,7 @@ module Skep
 
       def call(env)
         answer = route(env["PATH_INFO"]) or
-          return text(404, "there are /metrics, /healthz and /readyz")
+          return text(404, "there are /metrics, /status, /healthz and /readyz")
         return text(405, "only GET and HEAD work here", "allow" => "GET, HEAD") unless read?(env)
 
         status, headers, body = answer.call(env["QUERY_STRING"].to_s)
@@ -38,6 +42,7 @@ module Skep
       def route(path)
         case path
         when "/metrics" then method(:metrics)
+        when "/status" then method(:status)
         when *HealthCheck::PATHS then ->(query) { health(path, query) }
         end
       end
@@ -50,6 +55,12 @@ module Skep
         SwarmCollector.new(output).collect(status, duration: @status_cache.duration)
         WorkCollector.new(output).collect(status)
         [200, { "content-type" => PrometheusText::CONTENT_TYPE }, [output.to_s]]
+      end
+
+      # What is wrong with the swarm.
+      def status(_query)
+        facts = @status_cache.read.slice(*SHOWN)
+        [200, { "content-type" => JSON_TYPE }, ["#{JSON.generate(facts, max_nesting: 0)}\n"]]
       end
 
       def health(path, query) = text(*HealthCheck.answer(path, query, @status_cache.read))

@@ -31,6 +31,8 @@ module Skep
           1 for the present state of the swarm, 0 for the others.
         gauge skep_crash_loop
           1 while a node is in a crash loop.
+        gauge skep_problem{kind}
+          Problems of this kind that the swarm has at present.
         gauge skep_nodes_wanted
           Configured number of nodes.
         gauge skep_nodes{state}

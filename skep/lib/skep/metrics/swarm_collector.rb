@@ -44,7 +44,16 @@ module Skep
         SWARM.each { |state| add("swarm_state", status["state"] == state, state:) }
         add("crash_loop", status["crash_loop"])
         add("suspects", status["suspects"].size)
+        problems(status["problems"].to_a)
         nodes(status["nodes"])
+      end
+
+      # Each kind is reported from the start, so that Prometheus knows its series.
+      def problems(problems)
+        counts = problems.map { |one| one["kind"] }.tally
+        (Swarm::Diagnosis.kinds | counts.keys).each do |kind|
+          add("problem", counts.fetch(kind, 0), kind:)
+        end
       end
 
       def nodes(nodes)

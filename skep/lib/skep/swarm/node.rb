@@ -300,6 +300,16 @@ module Skep
         heartbeat ? @holders[Thread.current] = heartbeat : @holders.delete(Thread.current)
       end
 
+      # Returns at which line of the application each thread stands that has something in flight,
+      # as pairs of its number and the line; 0: the main thread.
+      def __lines
+        threads = @holders.to_a.map { |thread, heartbeat| [heartbeat.cell - @own.cell, thread] }
+        [[0, Thread.main], *threads].filter_map do |number, thread|
+          line = ErrorPlace.of_thread(thread)
+          [number, line] if line
+        end
+      end
+
       # A failed attempt: calls the blocks of Swarm#on_error. context: plain values.
       def __failed(error, **context)
         return if @on_error.empty?

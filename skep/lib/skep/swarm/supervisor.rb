@@ -27,6 +27,7 @@ module Skep
       attr_reader :started_at
       attr_reader :node_pool
       attr_reader :events
+      attr_reader :quiet_since # monotonic seconds; nil: it isn't asked to be
 
       # overrides: options of the command line, which take precedence over the environment's and
       # those over the file's.
@@ -75,6 +76,7 @@ module Skep
 
       def quiet
         events.publish(:swarm_quiet)
+        @quiet_since ||= OS.now
         @lifecycle.quiet
         @node_pool&.quiet
       end
@@ -83,6 +85,7 @@ module Skep
       # Returns false if the swarm wasn't quiet.
       def end_quiet
         was_quiet = @lifecycle.end_quiet
+        @quiet_since = nil
         events.publish(:swarm_resumed) if was_quiet
         @node_pool&.end_quiet
         was_quiet

@@ -102,14 +102,29 @@ class TopRendererTest < Skep::TestCase
     assert draw(model).any?(/\A> 99 /)
   end
 
-  test "crash loops, suspects and unhealthy nodes are lines of the header" do
-    suspect = { "in_flight" => "orders/0@41", "crashes" => 3, "alone" => 2, "ends" => [] }
-    lines = draw(model(node(0, "crash_loop" => true), node(1, "unhealthy" => "no database"),
-                       "suspects" => [suspect] * 4), columns: 100)
-    assert lines.any?("crash loop: node 0 keeps crashing; restarts are delayed")
-    assert lines.any?("suspect: orders/0@41 was in flight at 3 crashes, alone at 2")
-    assert lines.any?("and 2 more suspects")
-    assert lines.any?("unhealthy: node 1 reports: no database")
+  test "the first problems are lines of the header, with a remedy of the most urgent one" do
+    facts = { "kind" => "crash_loop", "level" => "critical", "text" => "it keeps\e[2J crashing",
+              "since" => 75.2, "at" => "app.rb:12", "doing" => "skep waits", "advice" => "Fix it" }
+    problems = Array.new(5) { |id| { **facts, "subject" => "node #{id}" } }
+    lines = draw(model(node(0), "problems" => problems), columns: 100)
+    assert_equal ["node 0: it keeps^[[2J crashing, for 1m 15s, at app.rb:12",
+                  "  skep waits. Fix it",
+                  "node 1: it keeps^[[2J crashing, for 1m 15s, at app.rb:12",
+                  "node 2: it keeps^[[2J crashing, for 1m 15s, at app.rb:12",
+                  "and 2 more problems: skep status"], lines[2, 5].map(&:rstrip)
+  end
+
+  test "the state is green only without problems other than what an operator has asked for" do
+    colors = { [] => 32, %w[info] => 32, %w[warning info] => 33, %w[critical warning] => 31 }
+    colors.each do |levels, color|
+      problems = levels.map do |level|
+        { "kind" => "quiet", "level" => level, "subject" => "swarm", "text" => "it is quiet",
+          "since" => nil, "at" => nil, "doing" => "skep waits", "advice" => "Resume" }
+      end
+      lines = Top::Renderer.new(Top::Styler.new(color: true))
+                           .lines(model(node(0), "problems" => problems), rows: 24, columns: 80)
+      assert_includes lines.first, "\e[#{color}mrunning", levels
+    end
   end
 
   test "the last events are shown, without those of level debug" do

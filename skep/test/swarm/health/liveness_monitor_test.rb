@@ -9,8 +9,9 @@ class LivenessMonitorTest < Skep::TestCase
   TIMEOUT = 0.5
   Node = Struct.new(:page_index, :ready_at, :unhealthy_reports, :options) do
     attr_writer :lost
-    attr_accessor :grace_until
+    attr_accessor :grace_until, :asked
 
+    def ask_for_lines = self.asked = asked.to_i + 1
     def ready? = true
     def failing? = @failing ? true : false
     def failing! = @failing = true
@@ -65,6 +66,28 @@ class LivenessMonitorTest < Skep::TestCase
     beat(node)
     turn_until { @failed_nodes.any? }
     assert_equal [[0, :hung, 1]], @failed_nodes
+  end
+
+  test "asks a node with a slow thread where it stands, before it is overdue" do
+    node = node(0)
+    Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0, thread: 1)).in_flight("a job")
+    beat(node)
+    assert_empty @liveness_monitor.slow(node)
+    turn_until { node.asked }
+    assert_equal [[1], []], [@liveness_monitor.slow(node).map(&:thread), @failed_nodes]
+    turn_until { @failed_nodes.any? }
+    node.failing!
+    assert_empty @liveness_monitor.slow(node) # it is being ended
+  end
+
+  test "asks no node that beats, nor one whose slow thread has declared to be busy" do
+    node = node(0)
+    busy = Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0, thread: 1))
+    busy.in_flight("a job")
+    busy.busy(60)
+    beat(node)
+    turn_until { @node_table.checks == 5 }
+    assert_equal [nil, []], [node.asked, @liveness_monitor.slow(node)]
   end
 
   test "reports no node that beats" do

@@ -36,6 +36,14 @@ class LivenessPolicyTest < Skep::TestCase
     assert_in_delta 5.0, decide([0, 120.0], [1, 105.0], [2, 100.0, 190.0], now: 130.0)
   end
 
+  test "a thread is slow after half of the timeout, or once what it has declared is over" do
+    slow = ->(status, now) { liveness.seconds_to_slow(status, now) }
+    status = decide([0, 100.0], now: 130.0)
+    assert_equal [5.0, 0.0], [110.0, 115.0].map { |now| slow.call(status, now) }
+    busy = decide([0, 100.0, 200.0], now: 200.0)
+    assert_equal [80.0, -1.0], [120.0, 201.0].map { |now| slow.call(busy, now) }
+  end
+
   test "overdue returns the seconds since the thread's deadline" do
     status = decide([0, 100.0, 120.0], now: 131.5)
     assert_in_delta 1.5, liveness.overdue(status, 131.5)

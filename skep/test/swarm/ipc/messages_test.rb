@@ -50,6 +50,7 @@ class MessagesTest < Skep::TestCase
     ["suspects_resolved", { "suspects" => [], "blamed" => nil }],
     ["backtraces", { "threads" => nil }],
     ["backtraces", { "threads" => [1] }], ["backtraces", { "threads" => [{}] }],
+    ["lines", {}], ["lines", { "lines" => [[1]] }], ["lines", { "lines" => [["1", "a"]] }],
     ["ask", {}], ["ask", { "number" => 2**70 }],
     ["unknown", {}], ["exited", { "page_index" => 1, "pid" => 1 }]
   ].freeze

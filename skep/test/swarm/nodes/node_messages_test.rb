@@ -69,6 +69,14 @@ class NodeMessagesTest < Skep::TestCase
     assert_equal [[:node_failed, "no database"]], published(:error)
   end
 
+  test "records what a process has raised, and where its threads stand" do
+    receive(["failed", { "sentence" => "KeyError: id", "at" => "app.rb:3" }],
+            ["lines", { "lines" => [[0, "swarm.rb:2"], [2, "app.rb:7"]] }])
+    assert_equal({ pid: nil, error: "KeyError: id", at: "app.rb:3" }, @node.slot.last_failure)
+    assert_equal ["app.rb:7", nil], [@node.line(2, 0.0), @node.line(1, 0.0)]
+    assert_nil @node.line(2, Skep::OS.now + 60) # it has made progress since
+  end
+
   test "a later failure changes neither the refusal nor its exit code" do
     receive(["failed", { "sentence" => "no database", "refused" => true, "exit_code" => 75 }],
             ["failed", { "sentence" => "a bug", "refused" => false, "exit_code" => 1 }])

@@ -33,6 +33,47 @@ class SlotTest < Skep::TestCase
     assert_equal :dead, @slot.status
   end
 
+  test "is down from an exit until a process is ready, but not while one gives way to another" do
+    assert_nil @slot.down_since
+    @slot.want
+    first = launch
+    assert_equal first.asked_at, @slot.down_since # it has never had a ready process
+    ready(first)
+    assert_nil @slot.down_since
+    leave(first)
+    began = @slot.down_since
+    leave(launch) # it never got ready
+    assert_equal began, @slot.down_since
+    old = ready(launch)
+    assert_nil @slot.down_since
+    @slot.renew(1, "restart")
+    @slot.begin_replacement
+    launch # which isn't ready when the old one ends
+    old.retire
+    assert_equal [:promoted, nil], [leave(old), @slot.down_since]
+  end
+
+  test "its facts say how it crashes, what it has raised, and when the next process is due" do
+    @slot.want
+    node = launch(pid: 42)
+    @slot.last_failure = { pid: 42, error: "no database", at: "app.rb:3" }
+    leave(node, Exit.new(1))
+    @slot.looping = true
+    @slot.not_before = Skep::OS.now + 9
+    plain = facts
+    assert_equal({ error: "no database", at: "app.rb:3" }, plain[:failure])
+    assert_in_delta 9, plain[:retry_in], 1
+    assert_in_delta 0, plain[:looping_for], 5
+    assert_kind_of Float, plain[:last_exit][:seconds_ago]
+    @slot.looping = false
+    assert_nil facts[:looping_for]
+    launch(pid: 43)
+    @slot.last_failure = { pid: 7, error: "of another", at: nil }
+    assert_nil facts[:failure]
+    @slot.last_unfit = { at: Skep::OS.now, pid: 43, why: "unfit", error: "broken" }
+    assert_equal %w[unfit broken], facts[:unfit].values_at(:why, :error)
+  end
+
   test "belongs to the successor once the old process has exited, and is replaced then" do
     old = ready(launch)
     @slot.renew(1, "restart")
@@ -135,13 +176,16 @@ class SlotTest < Skep::TestCase
 
   # With "done" and :done the JSON would have a key twice, which newer JSON libraries refuse.
   test "to_plain has each key of the work once, even if the work reports done" do
-    plain = Struct.new(:state, :pid, :mold, :assigned?, :work, :generation)
-    @slot.launch(plain.new(:ready, 7, nil, true, { "done" => 3 }))
+    plain = Struct.new(:state, :pid, :mold, :assigned?, :work, :generation, :asked_at, :ready?,
+                       :stepping_in?, :failing?, :replace_for)
+    @slot.launch(plain.new(:ready, 7, nil, true, { "done" => 3 }, 0))
     work = @slot.to_plain(memory: nil, beat_age: 0.1, done: 5, unhealthy: nil)[:work]
     assert_equal [["done", 3]], work.map { |name, value| [name.to_s, value] }
   end
 
   private
+
+  def facts = @slot.to_plain(memory: nil, beat_age: nil, done: 0, unhealthy: nil)
 
   def launch(pid: 7)
     node = Nodes::NodeProcess.new(0, @slot, nil, 1.0)

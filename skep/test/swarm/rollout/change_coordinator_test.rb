@@ -59,6 +59,23 @@ class ChangeCoordinatorTest < Skep::TestCase
     assert_equal [[nil], [:restart_finished]], [@ended, @published.last]
   end
 
+  test "its facts have the change that is under way, and what the last one failed with" do
+    assert_equal({ change: nil, failed_change: nil }, @changes.to_plain)
+    restart(1)
+    change = @changes.to_plain[:change]
+    assert_equal ["restart", :rolling, nil], change.values_at(:name, :state, :next)
+    assert_operator change[:seconds], :>=, 0
+    @parts.ended(@parts.booting.first, 1)
+    failed = @changes.to_plain.fetch(:failed_change)
+    assert_nil @changes.to_plain[:change]
+    assert_equal ["restart", @hint], failed.values_at(:name, :hint)
+    assert_match(/node 1 could not be replaced/, failed[:error])
+    restart(1)
+    assert @changes.to_plain[:failed_change]
+    @parts.replace_one
+    assert_equal({ change: nil, failed_change: nil }, @changes.to_plain)
+  end
+
   test "a restart of one node replaces that node" do
     restart(1)
     assert_equal [1], @parts.booting.map(&:id)

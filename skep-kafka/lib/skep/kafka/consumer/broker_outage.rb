@@ -4,7 +4,8 @@
 # reports that all brokers are down, but not that one is back, so this requests metadata until a
 # broker answers. In a long outage OutageProbe tries a new client.
 #
-#   broker_outage = BrokerOutage.new(loop:, options:, consumer:, report:, changed: -> { … })
+#   broker_outage = BrokerOutage.new(loop:, options:, consumer:, report:, metrics:,
+#                                    changed: -> { … })
 #   broker_outage.take_error(event)     # true if it is part of an outage, and needs no other report
 #   broker_outage.no_answer(code)       # to a request, while the loop doesn't turn
 #   broker_outage.suspected?; broker_outage.certain?
@@ -24,7 +25,9 @@ module Skep
         SILENT = [*Librdkafka::ErrorCode::CONNECTION, Librdkafka::ErrorCode::WAIT_COORD].freeze
         private_constant :SETTLE, :SILENT
 
-        def initialize(loop:, options:, consumer:, report:, changed:)
+        # metrics: get `outage=`, for the status.
+        def initialize(loop:, options:, consumer:, report:, changed:, metrics: nil)
+          @metrics = metrics
           @loop, @settings, @consumer, @report = loop, options.settings, consumer, report
           @changed = changed
           @probe = OutageProbe.for(options, report, loop)
@@ -90,6 +93,7 @@ module Skep
           return if @certain
 
           @certain = true
+          @metrics&.outage = { "since" => @since.round(3), "error" => @cause }
           @report.event(:kafka_disconnected, level: :warn, brokers:, error: @cause,
                                      hint: "skep waits for a broker")
         end
@@ -98,7 +102,10 @@ module Skep
         def end_outage
           close
           duration = (OS.now - @since).round(3)
-          @report.event(:kafka_reconnected, brokers:, duration:) if @certain
+          if @certain
+            @metrics&.outage = nil
+            @report.event(:kafka_reconnected, brokers:, duration:)
+          end
           @since = @cause = nil
           @certain = false
         end

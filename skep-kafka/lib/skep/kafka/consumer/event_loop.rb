@@ -47,7 +47,7 @@ module Skep
           @options, @node, @report = options, node, report
           @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
           @loop = OS::EventLoop.new
-          @broker_outage = BrokerOutage.new(loop: @loop, options:, consumer:, report:,
+          @broker_outage = BrokerOutage.new(loop: @loop, options:, consumer:, report:, metrics:,
                                             changed: method(:outage_changed))
           @topic_recreation = TopicRecreation.new(consumer)
           @progress = MemberProgress.for(options, node:, consumer:, report:,

@@ -8,6 +8,7 @@
 #   detector.unobserved(now)                       # it isn't known which do
 #   detector.waiting                               # => [["orders", 3]]: ask where these end
 #   detector.stalls({ ["orders", 3] => 50 }, now)  # => [Stall]: 8 messages for 60 seconds
+#   detector.behind({ ["orders", 3] => 50 }, now, 30)   # the same, for 30 seconds
 #   detector.fetched(["orders", 3], 50, now)       # what is before 50 holds no messages
 #   detector.seconds_left(now)                     # => 60: until the next one is stalled; nil
 #   detector.restart(now)                          # nothing before now counts
@@ -55,10 +56,13 @@ module Skep
         # partition without an answer isn't stalled: its broker is away.
         def stalls(ends, now)
           @watches.each { |key, watch| note_end(watch, ends[key], now) }
-          stalled = @watches.select { |_, watch| watch.behind && now - watch.since >= @timeout }
-          stalled.map do |key, watch|
-            Stall.new(key, watch.offset, ends[key], now - watch.since)
-          end
+          behind(ends, now, @timeout)
+        end
+
+        # Returns those that have had more messages for so many seconds when `stalls` was called.
+        def behind(ends, now, seconds)
+          late = @watches.select { |_, watch| watch.behind && now - watch.since >= seconds }
+          late.map { |key, watch| Stall.new(key, watch.offset, ends[key], now - watch.since) }
         end
 
         # librdkafka has fetched all that is before that offset.

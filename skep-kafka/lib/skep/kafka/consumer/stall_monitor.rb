@@ -45,6 +45,7 @@ module Skep
           @join_timeout = settings.max_poll_interval + options.stall_timeout
           @late = LATE + (settings[FETCH_WAIT].to_i / 1000.0)
           @committed = settings["isolation.level"] != "read_uncommitted"
+          @timeout = options.stall_timeout
           @interval = (options.stall_timeout / REQUESTS.to_f).clamp(SECONDS)
           @fresh = [options.stall_timeout / 6.0, FRESH].min
           @answers = consumer.queue
@@ -98,11 +99,21 @@ module Skep
         def judge(ends, now)
           observe(now)
           stalls = @detector.stalls(ends, now).reject { |stall| fetched?(stall, now) }
+          show_stalling(ends, now)
           stalls.each { |stall| report(stall) }
           stalls.first&.then do |stall|
             replace_node("the partition #{stall.key.join("/")}", stall.seconds)
           end
           @next_at = now + [@interval, *@detector.seconds_left(now)].min
+        end
+
+        # The status shows what may become a stall before that is certain.
+        def show_stalling(ends, now)
+          behind = @detector.behind(ends, now, @timeout / 2.0).reject { |one| fetched?(one, now) }
+          return if behind.empty? && !@stalling
+
+          @stalling = behind.any?
+          @metrics.stalling(behind.to_h { |one| [one.key, now - one.seconds] })
         end
 
         def ask(now)

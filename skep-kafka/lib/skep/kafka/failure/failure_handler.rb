@@ -30,9 +30,10 @@ module Skep
         UNPROVEN = "Too few other messages have succeeded since its first failure: it may be an " \
                    "outage. It becomes a dead letter once others succeed, or, if it fails " \
                    "alone, after retry_for"
+        LONG_PAUSE = 5.0 # seconds; the status shows it
         PAUSED = "on_error says so for this error. Fix the cause, then reload or restart"
         private_constant :NOT_READ, :FINISH, :KEPT, :RETRIED, :MARKED, :SOME_MARKED, :ONE_BY_ONE,
-                         :ENDLESS, :UNPROVEN, :PAUSED, :POISON_HINTS
+                         :ENDLESS, :UNPROVEN, :LONG_PAUSE, :PAUSED, :POISON_HINTS
 
         # evidence, present: TopicEvidence and PresentFailures by the options of a topic.
         def initialize(node:, completion:, outputs:, poison:, options:, report:, scheduler:,
@@ -149,7 +150,10 @@ module Skep
           cause = given_up ? :message : decision.cause
           cause = :dependency if cause == :part_of_dependency && all_fail?(evidence)
           @metrics.verdict(item.slice, cause || :unknown)
-          @present.failed(item, attempt, history, evidence, cause)
+          retry_at = decision.seconds && (OS.now + decision.seconds)
+          @present.failed(item, attempt, history, evidence, cause,
+                          retry_at:, held: decision.action == :hold,
+                          dead_letter_topic: @options.dead_letter_topic)
         end
 
         # For FailureCause a part suffices; users want to know whether it is all.
@@ -220,6 +224,7 @@ module Skep
           decision = RetryPolicy.try_again(item.failures, evidence(item, nil), @options, OS.now,
                                            spread: RetryBackoff.spread)
           item.back_off(decision.seconds, awaits_success: decision.awaits_success)
+          @present.undelivered(item.partition, item.unit, error, OS.now + decision.seconds)
           report_retry(item, item.slice, error, item.failures, decision.seconds)
         end
 
@@ -254,8 +259,12 @@ module Skep
           @report.event(:kafka_seek_waiting, topic:, partition:, to: place.to_s, offset:)
         end
 
+        # (A pause at level debug is one of skep's own, as of a delayed job.)
         def pause(item, seconds, level)
           item.back_off(seconds)
+          unless level == :debug || seconds < LONG_PAUSE
+            @present.paused(item.partition, OS.now + seconds)
+          end
           topic, partition = item.partition.key
           @report.event(:kafka_paused, topic:, partition:, retry_in: seconds, level:,
                                       offset: item.slice&.first_offset)

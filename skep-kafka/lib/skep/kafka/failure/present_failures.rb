@@ -4,7 +4,11 @@
 # status shows it. Reports when a dependency becomes unavailable, and when it is back. Thread-safe.
 #
 #   failures = PresentFailures.new(report)
-#   failures.failed(item, attempt, history, evidence, :message)   # nil: the cause isn't known
+#   failures.failed(item, attempt, history, evidence, :message, retry_at: …)   # nil: the cause
+#                                                 # isn't known
+#   failures.undelivered(item.partition, item.unit, error, retry_at)   # its dead letter
+#                                                 # couldn't be written
+#   failures.paused(item.partition, until)        # the handler has asked for that
 #   failures.recovered(partition, 41) { units }   # messages of these units are done, up to there
 #   failures.gave_up(item.partition, item.unit)   # the message is dead-lettered or skipped
 #   failures.forget(partition)                    # it continues elsewhere
@@ -26,9 +30,14 @@ module Skep
                               "unavailable. They are retried as long as that lasts"
         }.freeze
         AGAIN = 10.0 # seconds after an outage in which no other one is reported
-        Failing = Struct.new(:offset, :cause, :attempt, :since) # monotonic seconds
+        # since, retry_at: monotonic seconds. error: as text; at: its line. held: it isn't tried
+        # again. dead_letter_topic: where it is to go if it fails too often. undelivered: it
+        # couldn't be written there.
+        Failing = Struct.new(:offset, :cause, :attempt, :since, :error, :at, :retry_at, :held,
+                             :dead_letter_topic, :undelivered)
         Outage = Struct.new(:topic, :since, :messages)
-        private_constant :LEAST, :HINTS, :AGAIN, :Failing, :Outage
+        LETTERS = 300 # of an error
+        private_constant :LEAST, :HINTS, :AGAIN, :LETTERS, :Failing, :Outage
 
         def initialize(report)
           @report = report
@@ -36,6 +45,7 @@ module Skep
           @any = false
           @failing = {}.compare_by_identity # by partition: Failing by unit
           @in_outage = {} # the partition by unit, where a dependency is the cause
+          @paused = {}.compare_by_identity # by partition: until when
           @over_at = -Float::INFINITY
         end
 
@@ -43,14 +53,15 @@ module Skep
         def any? = @any
 
         # The item's try has failed; it isn't settled yet, so that none of it can recover meanwhile.
-        # history: a FailureCount.
-        def failed(item, attempt, history, evidence, cause)
+        # history: a FailureCount. fate: of the message, see Failing.
+        def failed(item, attempt, history, evidence, cause, **fate)
           return if item.partition.revocation
 
           now = OS.now
+          fate = { error: text(attempt.error), at: ErrorPlace.of(attempt.error), **fate }
           begun = @lock.synchronize do
             end_quietly if @outage && all_revoked?
-            failing, again = note(item, attempt, history, cause, now)
+            failing, again = note(item, attempt, history, cause, now, fate)
             next unless LEAST.key?(cause)
             next begin_outage(item, failing, evidence, now) unless @outage
 
@@ -76,6 +87,29 @@ module Skep
           recovered
         end
 
+        # Its dead letter couldn't be written.
+        def undelivered(partition, unit, error, retry_at)
+          text = text(error)
+          @lock.synchronize do
+            failing = @failing.dig(partition, unit) or next
+            failing.undelivered, failing.error, failing.retry_at = true, text, retry_at
+          end
+        end
+
+        # The handler has asked for a pause of the partition until then.
+        def paused(partition, time) = @lock.synchronize { @paused[partition] = time }
+
+        # Returns until when partitions are paused, by topic and number.
+        def pauses
+          @lock.synchronize do
+            now = OS.now
+            @paused.keys.each do |one|
+              @paused.delete(one) if one.revocation || @paused[one] <= now
+            end
+            @paused.to_h { |partition, time| [partition.key, time] }
+          end
+        end
+
         def gave_up(partition, unit) = @lock.synchronize { drop(partition, unit) }
 
         def forget(partition)
@@ -94,14 +128,18 @@ module Skep
 
         private
 
+        def text(error) = @report.describe(error)[0, LETTERS]
+
         # Returns what fails, and true if it was part of the outage before.
-        def note(item, attempt, history, cause, now)
+        def note(item, attempt, history, cause, now, fate)
           partition, unit = item.partition, item.unit(attempt.offset)
           units = @failing[partition] ||= {}
           former = units[unit]
           offset = attempt.offset || (item.keys ? item.slice.first_offset : item.slice.last_offset)
           again = former&.offset == offset && @in_outage.key?(unit)
           units[unit] = Failing.new(offset, cause, history.number, former&.since || now)
+          fate.each { |name, fact| units[unit][name] = fact }
+          units[unit].undelivered = former.undelivered if former&.offset == offset
           LEAST.key?(cause) ? @in_outage[unit] = partition : @in_outage.delete(unit)
           @any = true
           [units[unit], again]
@@ -152,12 +190,17 @@ module Skep
           @any = @failing.any? || !@outage.nil?
         end
 
+        # Those that are held come first: nothing but an operator ends that.
         def row(failing)
-          cause, some = failing.group_by(&:cause).max_by { |_, all| all.size }
+          held = failing.select(&:held)
+          cause, some = (held.any? ? held : failing).group_by(&:cause).max_by { |_, all| all.size }
           last = some.max_by(&:attempt)
           { "cause" => (cause || :unknown).to_s, "messages" => some.size,
             "since" => some.map(&:since).min.round(3),
-            "offset" => last.offset, "attempt" => last.attempt }
+            "offset" => last.offset, "attempt" => last.attempt, "error" => last.error,
+            "at" => last.at, "retry_at" => last.retry_at&.round(3),
+            "held" => last.held ? true : false, "dead_letter_topic" => last.dead_letter_topic,
+            "undelivered" => last.undelivered ? true : false }
         end
 
         def report_begin(item, attempt, cause, duration)

@@ -9,10 +9,9 @@ module Skep
       class Lines
         HEAD = ["topic", "partition", "node", "position", "lag", "rate", "p50", "p99", "messages",
                 "retries", "dead letters", "skipped", "rebalances", "failing"].freeze
-        FAILING = 10
         ROWS = "rows: since their node's start"
         UI = CLI::UI
-        private_constant :HEAD, :FAILING, :ROWS, :UI
+        private_constant :HEAD, :ROWS, :UI
 
         def initialize(group, partitions:)
           @group = group
@@ -20,7 +19,7 @@ module Skep
           @name = "group #{UI.clean(group.name)}"
         end
 
-        def to_a = [work, totals, *failing, *([ROWS, table] if @partitions)]
+        def to_a = [work, totals, *([ROWS, table] if @partitions)]
 
         private
 
@@ -34,12 +33,6 @@ module Skep
         def totals
           totals = @group.totals.map { |count, total| "#{count.tr("_", " ")} #{total}" }
           "#{@name} since the swarm started: #{totals.join(", ")}"
-        end
-
-        def failing
-          all = @group.failing
-          [*all.first(FAILING).map { |one| "#{@name} failing: #{UI.clean(one.to_s)}" },
-           *("and #{all.size - FAILING} more" if all.size > FAILING)]
         end
 
         def table = UI::TextTable.new(HEAD, @group.partitions.map { |one| row(one) }).to_s

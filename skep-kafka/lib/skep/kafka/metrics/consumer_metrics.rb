@@ -11,6 +11,7 @@
 #   metrics.verdict(slice, :message)               # it has failed: what skep takes for the cause
 #   metrics.rebalanced(changed, held)
 #   metrics.statistics = client_statistics         # librdkafka's
+#   metrics.outage = { since: 12.3, error: "…" }   # no broker answers; nil: one does
 #   metrics.close                                  # publishes for the last time
 #   metrics.clear                                  # once no thread counts any more
 #
@@ -101,6 +102,26 @@ module Skep
         def statistics=(statistics)
           before, @statistics = @statistics, statistics
           changed unless before&.states == statistics.states
+        end
+
+        # since: since when partitions have had messages, and none has come, by topic and number; of
+        # those of which that lasts for half of stall_timeout.
+        def stalling(since)
+          all.each { |key, metrics| metrics.stalling = since[key] }
+          changed
+        end
+
+        # No broker answers: since when, and the error; nil: one does.
+        def outage=(outage)
+          @outage = outage
+          @urgent = true
+          changed
+        end
+
+        # A message has shown that the clock of the host that wrote it is so many seconds ahead.
+        def clock_ahead=(seconds)
+          @clock_ahead = { "seconds" => seconds.round(1), "seen" => @clock.call.round(3) }
+          changed
         end
 
         # A position moved, and there is nothing to count.
@@ -212,9 +233,9 @@ module Skep
           found, @found_ends = @found_ends, nil
           @lag_offsets.update(held, now, found)
           done = @scheduler.positions
-          failing = @present.map(&:to_plain).reduce({}, :merge)
+          failing, pauses = failures
           held.each do |key, metrics|
-            metrics.failing = failing[key]
+            metrics.failing, metrics.paused_until = failing[key], pauses[key]
             position, beyond = done[key]
             metrics.update(epochs[key], position, beyond.to_i, @lag_offsets.start_of(key),
                            @lag_offsets.end_of(key))
@@ -222,6 +243,17 @@ module Skep
           all.each_value { |metrics| metrics.sample(now) }
           @lag_offsets.schedule(held, now)
           facts
+        end
+
+        # Returns what fails at present, and until when partitions are paused, by topic and number.
+        def failures
+          failing = @present.map(&:to_plain).reduce({}, :merge)
+          pauses = @present.map(&:pauses).reduce({}, :merge)
+          blocked = failing.empty? ? [] : @scheduler.blocked_keys
+          [failing.to_h { |key, row|
+  [key, blocked.include?(key) ? { **row, "blocked" => true } : row]
+},
+           pauses]
         end
 
         def facts
@@ -233,7 +265,7 @@ module Skep
           { kind: "kafka", group: @group, messages: totals["messages"],
             lag: metrics.filter_map(&:lag).sum, lag_unknown: metrics.count(&:lag_unknown?),
             rate: metrics.sum(&:rate).round(1), totals:, handler: handler(by_topic), by_topic:,
-            client: @statistics&.to_plain,
+            client: @statistics&.to_plain, outage: @outage, clock_ahead: @clock_ahead,
             partitions: shown.map { |one| one.to_plain(timed:) } }.compact
         end
 

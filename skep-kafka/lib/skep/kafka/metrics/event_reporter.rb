@@ -103,6 +103,9 @@ module Skep
         # Returns the text without secrets.
         def clean(text) = @settings.redact(text)
 
+        # Returns class and message of an exception, without secrets.
+        def describe(error) = clean(EventReporter.describe(error))
+
         private
 
         def backtrace(told, error)

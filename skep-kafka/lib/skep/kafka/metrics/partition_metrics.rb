@@ -29,6 +29,7 @@ module Skep
         attr_reader :rate # messages a second
         attr_reader :changed_at # when it was assigned or revoked: places in their order
         attr_writer :failing # what fails at present, see Failure::PresentFailures; nil: nothing
+        attr_writer :paused_until # monotonic seconds; nil: the handler has asked for no pause
 
         # totals: TopicTotals.
         def initialize(topic, number, now, totals:)
@@ -69,8 +70,14 @@ module Skep
             @held = held
             @assignment_epoch += 1
             @changed_at = OS.now
-            @position = @end = @lag = @begun = @failing = nil
+            @position = @end = @lag = @begun = @failing = @paused_until = @stalling = nil
           end
+        end
+
+        # Since when it has had messages, and none has come; nil: that isn't so. It is over once its
+        # position moves.
+        def stalling=(since)
+          @lock.synchronize { @stalling = held && since ? [since, @position] : nil }
         end
 
         # Returns true once a handler was called since the assignment.
@@ -86,6 +93,7 @@ module Skep
 
             @end = end_
             @position = position || @begun || start
+            @stalling = nil if @stalling && @stalling.last != @position
             @lag = @end && @position && [@end - @position - beyond, 0].max
           end
         end
@@ -124,6 +132,9 @@ module Skep
                     "position" => @position, "end" => @end, "lag" => lag, "rate" => rate,
                     **counts.transform_keys(&:to_s) }
           plain["failing"] = @failing if @failing
+          plain["stalling_since"] = @stalling.first.round(3) if @stalling
+          plain["paused_until"] = @paused_until.round(3) if @paused_until
+          plain["lag_unknown_since"] = @changed_at.round(3) if lag_unknown?
           timed ? { **plain, "handler" => durations } : plain
         end
 

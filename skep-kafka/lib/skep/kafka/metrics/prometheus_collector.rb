@@ -115,7 +115,7 @@ module Skep
         def group(group)
           group.nodes.each { |node| node(node, group.name) }
           group.partitions.each { |one| partition(one, group.name) if one.node }
-          away = group.failing.select(&:unavailable?).map(&:topic)
+          away = group.without_dependency
           group.partitions.map(&:topic).uniq.each do |topic|
             add("kafka_dependency_away", away.include?(topic), group: group.name, topic:)
           end

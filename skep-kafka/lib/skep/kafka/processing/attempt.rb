@@ -24,6 +24,7 @@ module Skep
         attr_reader :filtered # how many messages the handler doesn't get
         attr_reader :requested, :ended_at
         attr_accessor :tracing # Metrics::Tracing
+        attr_accessor :clock_ahead # of the writer's host, by so many seconds; nil: not known
 
         # Facts of a failed attempt. error: what was raised; offset: of the message at which it was,
         # if that is known. marked: up to which offset the slice is done. size: how many messages

@@ -240,6 +240,11 @@ module Skep
         # Returns true if unfinished messages of the partition prevent reading others.
         def blocked?(partition) = @lock.synchronize { partition.blocked? }
 
+        # Returns topic and number of the partitions of which that is so.
+        def blocked_keys
+          @lock.synchronize { @assignment.assigned.select(&:blocked?).map(&:key) }
+        end
+
         # Returns { [topic, number] => [offset, count] } of all partitions of which something is
         # done: the offset after that, and how many offsets behind it are done, too. (The entries of
         # `committable_offsets` have metadata, which takes long.)

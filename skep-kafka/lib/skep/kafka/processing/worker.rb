@@ -293,6 +293,7 @@ module Skep
         end
 
         def conclude(topic, item, attempt)
+          @metrics.clock_ahead = attempt.clock_ahead if attempt.clock_ahead
           requested = attempt.requested
           if requested then topic.failure_handler.pause_or_seek(item, requested)
           elsif attempt.ended_at

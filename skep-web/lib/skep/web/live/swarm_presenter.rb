@@ -15,10 +15,11 @@ module Skep
         SWARM = %w[name pid state skep ruby crash_loop uptime scale].freeze
         MEMORY = %w[rss pss uss shared swap].freeze
         SHOWN = %w[done messages rate lag partitions handler totals].freeze # in other places
+        PROBLEM = %w[kind level subject text since at doing advice].freeze
         FACTS = 20
         TEXT = 200
         LIMIT = 10**15
-        private_constant :LIMIT, :NODE, :SWARM, :MEMORY, :SHOWN, :FACTS, :TEXT
+        private_constant :LIMIT, :NODE, :SWARM, :PROBLEM, :MEMORY, :SHOWN, :FACTS, :TEXT
 
         def initialize(status, sample)
           @status = status
@@ -34,6 +35,7 @@ module Skep
           @to_h ||= JsonMergePatch.without_nil(
             **@status.slice(*SWARM), "sums" => sums, "works" => works, "partitions" => @partitions,
             "nodes" => @nodes.to_h { |id, node| [id, node(id, node)] },
+            "problems" => problems, "problem_count" => @status["problems"].to_a.size,
             "suspects" => @status["suspects"].to_a.first(FACTS), "totals" => @totals
           )
         end
@@ -46,6 +48,14 @@ module Skep
         end
 
         private
+
+        def problems
+          @status["problems"].to_a.first(FACTS).map do |one|
+            one.slice(*PROBLEM).compact.transform_values do |value|
+              value.is_a?(String) ? short(value) : value
+            end
+          end
+        end
 
         # shared: memory that all have in common exists once; each node's PSS contains its part.
         def sums

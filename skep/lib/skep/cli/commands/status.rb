@@ -17,10 +17,11 @@ module Skep
                     "skep status billing --exit-status > /dev/null"].freeze
         COLUMNS = %w[node pid mold state assigned restarts uss shared beat done last\ exit].freeze
         SUSPECTS = 5
+        PROBLEMS = 10
         LIST_TIMEOUT = 2.0 # seconds
         NODES_FROM = { "option" => "the option", "affinity" => "the CPU affinity",
                        "cpu_quota" => "the CPU quota" }.freeze
-        private_constant :COLUMNS, :SUSPECTS, :LIST_TIMEOUT, :NODES_FROM
+        private_constant :COLUMNS, :SUSPECTS, :PROBLEMS, :LIST_TIMEOUT, :NODES_FROM
 
         private
 
@@ -28,7 +29,7 @@ module Skep
           super
           parser.on("--json", "one line of JSON") { options[:json] = true }
           parser.on("--partitions", "also each partition") { options[:partitions] = true }
-          parser.on("--exit-status", "exit with 1 in a crash loop, or if no node is ready") do
+          parser.on("--exit-status", "exit with 1 if a problem is critical, or no node is ready") do
             options[:exit_status] = true
           end
         end
@@ -58,7 +59,9 @@ module Skep
         end
 
         def healthy?(status)
-          !status["crash_loop"] && status["nodes"].any? { |node| node["state"] == "ready" }
+          return false if status["crash_loop"] || UI::ProblemLines.new(status).any?("critical")
+
+          status["nodes"].any? { |node| node["state"] == "ready" }
         end
 
         # A swarm that doesn't answer must not keep the others from being shown.
@@ -73,6 +76,7 @@ module Skep
 
         def table(status)
           out.puts(headline(status))
+          problems(UI::ProblemLines.new(status))
           out.puts(node_table(status["nodes"], works: status["works"].to_a.size > 1))
           partitions = options[:partitions]
           lines = Plugin.of(status).flat_map { |plugin| plugin.status_lines(status, partitions:) }
@@ -80,9 +84,17 @@ module Skep
           suspects(status["suspects"].to_a.sort_by { |one| [-one["alone"], -one["crashes"]] })
         end
 
+        def problems(lines)
+          lines.each(most: PROBLEMS) do |line, remedy, color|
+            out.puts(ansi.style(line, color), "  #{remedy}")
+          end
+          left = lines.left_out(PROBLEMS)
+          out.puts("and #{UI::Humanize.counted(left, "more problem")}") if left.positive?
+        end
+
         def headline(status)
           looping = ", #{ansi.style("in a crash loop", :red)}" if status["crash_loop"]
-          color = UI::Ansi.color_of_state(status["state"])
+          color = UI::ProblemLines.new(status).color || UI::Ansi.color_of_state(status["state"])
           state = ansi.style(UI.clean(status["state"]), color)
           limit = NODES_FROM[status["nodes_from"]] # nil before the swarm file is loaded
           "#{UI.clean(status["name"])}: #{state}#{looping}, pid #{status["pid"]}, " \

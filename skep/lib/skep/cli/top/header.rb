@@ -7,13 +7,14 @@ module Skep
   module CLI
     module Top
       class Header
-        SUSPECTS = 2 # that are shown
+        PROBLEMS = 3 # that are shown
         GAP = "   "
-        private_constant :SUSPECTS, :GAP
+        private_constant :PROBLEMS, :GAP
 
         def initialize(model, styler, columns:)
           @model = model
           @status = model.status
+          @problems = UI::ProblemLines.new(@status)
           @styler = styler
           @columns = columns
         end
@@ -39,7 +40,8 @@ module Skep
 
         def swarm
           state = @status["state"]
-          [[@status["name"], :bold], [state, state == "running" ? :green : :yellow],
+          color = @problems.color || (state == "running" ? :green : :yellow)
+          [[@status["name"], :bold], [state, color],
            ["up #{UI::Humanize.duration(@status["uptime"])}"], [nodes], ["pid #{@status["pid"]}"],
            ["skep #{@status["skep"]} (ruby #{@status["ruby"]})"]]
         end
@@ -77,35 +79,17 @@ module Skep
           unknown ? ["#{lag}, #{unknown} unknown", :yellow] : [lag]
         end
 
+        # What skep does about the most urgent problem, and what the operator can.
         def notes
-          [[@model.problem, :red], *crash_loops.map { |note| [note, :red] },
-           *suspects.map { |note| [note, :yellow] },
-           *unhealthy.map { |note| [note, :yellow] }].select(&:first)
-        end
-
-        def crash_loops
-          ids = @model.nodes.select { |node| node["crash_loop"] }.map { |node| node["id"] }
-          return [] if ids.empty?
-
-          ["crash loop: node #{ids.first(8).join(", ")}#{" and more" if ids.size > 8} " \
-           "keeps crashing; restarts are delayed"]
-        end
-
-        def suspects
-          all = @status["suspects"].to_a.sort_by { |one| [-one["alone"], -one["crashes"]] }
-          lines = all.first(SUSPECTS).map do |one|
-            "suspect: #{UI.clean(one["in_flight"])} was in flight at #{one["crashes"]} crashes, " \
-              "alone at #{one["alone"]}"
+          lines = [[@model.problem, :red]]
+          @problems.each(most: PROBLEMS) do |line, remedy, color|
+            lines << [line, color]
+            lines << ["  #{remedy}", :dim] if lines.size == 2
           end
-          all.size > SUSPECTS ? [*lines, "and #{all.size - SUSPECTS} more suspects"] : lines
-        end
-
-        def unhealthy
-          all = @model.nodes.select { |node| node["unhealthy"] }
-          all.first(1).map do |node|
-            "unhealthy: node #{node["id"]} reports: #{UI.clean(node["unhealthy"])}" \
-              "#{" (and #{all.size - 1} more)" if all.size > 1}"
-          end
+          left = @problems.left_out(PROBLEMS)
+          lines << ["and #{UI::Humanize.counted(left,
+"more problem")}: skep status"] if left.positive?
+          lines.select(&:first)
         end
       end
     end

@@ -13,14 +13,18 @@
 #
 # One timer serves all nodes. It fires when the first heartbeat could be overdue: no heartbeat of a
 # node that becomes ready meanwhile can be overdue before that. If the loop is
-# awake anyway in the second half of that time, the check runs then. So idle nodes cost less than
-# two wake-ups in a liveness_timeout, whether there are four or a thousand.
+# awake anyway in the second half of that time, the check runs then. So idle nodes cost some two
+# wake-ups in a liveness_timeout, whether there are four or a thousand.
+#
+# A thread that has made no progress for half of the time is slow (`slow`): its node is asked where
+# it stands, once a second. No node is ended for that, but the status shows it.
 module Skep
   class Swarm
     module Health
       class LivenessMonitor
         MIN_INTERVAL = 0.02 # seconds between two checks
-        private_constant :MIN_INTERVAL
+        SLOW_INTERVAL = 1.0 # while a thread is slow: between two looks at where it stands
+        private_constant :MIN_INTERVAL, :SLOW_INTERVAL
 
         def initialize(config, loop:, scoreboard:, node_table:, events:, &on_failure)
           @loop = loop
@@ -39,6 +43,19 @@ module Skep
         def age(node, now = OS.now)
           [now - @scoreboard.of(node).first.at, 0.0].max
         end
+
+        # Returns the IPC::Scoreboard::ThreadStatus of the threads that have made no progress for
+        # half of the liveness_timeout of the node's work.
+        def slow(node, now = OS.now)
+          return [] unless beats?(node) && node.options.liveness_timeout
+
+          @scoreboard.of(node).reject do |status|
+            policy(node).seconds_to_slow(status, now).positive?
+          end
+        end
+
+        # Returns since when the node is unhealthy, in monotonic seconds; nil: it isn't.
+        def unhealthy_since(node) = @scoreboard.unhealthy_since(node)
 
         # Returns the reason of the last `unhealthy!`; nil if the node made progress since.
         def unhealthy_reason(node)
@@ -111,7 +128,22 @@ module Skep
           return fail_node(node, health, nil) if health.is_a?(Symbol)
 
           clear_old_reports(node, now) unless unhealthy_since
-          [seconds, health].compact.min
+          [seconds, health, look_for_slow_threads(node, policy, now)].compact.min
+        end
+
+        # Asks a node with a slow thread where its threads stand. Returns the seconds until the next
+        # look: something may go in flight at any time. (An idle node's own beat is never that old.)
+        def look_for_slow_threads(node, policy, now)
+          return unless node.options.liveness_timeout
+
+          left = @scoreboard.of(node).to_h do |status|
+            [status.thread, policy.seconds_to_slow(status, now)]
+          end
+          later = left.select { |thread, seconds| thread.positive? && seconds.positive? }
+          return [*later.values, policy.timeout / 2].min if left.each_value.all?(&:positive?)
+
+          node.ask_for_lines
+          [SLOW_INTERVAL, policy.timeout / 2].min
         end
 
         # An overdue node has a short grace period before it is considered hung.

@@ -39,6 +39,13 @@ module Skep
           left.positive? ? left : first
         end
 
+        # Returns the seconds until the thread has made no progress for half of the timeout, or of
+        # what it has declared: from then on it is slow. Not positive: it is.
+        def seconds_to_slow(status, now)
+          status = corrected(status)
+          [status.at + (timeout / 2), status.busy_until].max - now
+        end
+
         # Returns the seconds since the thread's deadline.
         def overdue(status, now) = now - deadline(status)
 

@@ -50,6 +50,10 @@ module Skep
           THREAD_LIST = list("threads") do |thread|
             thread.is_a?(Hash) && thread["backtrace"].is_a?(Array)
           end
+          THREAD_LINE_LIST = list("[thread, line]") do |pair|
+            pair.is_a?(Array) && pair.size == 2 && WHOLE.rule === pair.first &&
+              pair.last.is_a?(String)
+          end
           ITEM_LIST = list("[in_flight, current_item]") do |item|
             item.is_a?(Array) && item.size == 2 && item.first.is_a?(String) &&
               WHOLE.or_nil.rule === item.last
@@ -148,6 +152,7 @@ module Skep
                                descriptor: "the mold's channel"),
           "backtraces" => row("reports its backtraces; hung: it is considered hung",
                               "hung" => Field::FLAG.or_nil),
+          "lines" => row("reports at which lines its threads stand: one makes no progress"),
           "measure" => row("measures its memory now"),
           "chaos" => row("hangs or leaks, for `skep chaos`", "order" => Field::TEXT,
                                                              "bytes" => Field::WHOLE.or_nil),
@@ -185,6 +190,8 @@ module Skep
                           "suspects" => Field::ITEM_LIST, "blamed" => Field::FLAG),
           "backtraces" => row("sends its threads, while it is considered hung",
                               "threads" => Field::THREAD_LIST),
+          "lines" => row("reports at which lines its threads stand, by their number; 0: the main " \
+                          "thread", "lines" => Field::THREAD_LINE_LIST),
           "became_mold" => row("is a mold from here on"),
           "unfit" => row("can't become a mold", "sentence" => Field::TEXT),
           "spare" => row("has booted and waits for a slot", role: "spare"),

@@ -56,6 +56,9 @@ module Skep
           node && worth?(memory, total - @bytes) ? [action, node] : [:too_small]
         end
 
+        # At the last check; nil: it was within its budget.
+        def excess = ({ bytes: @total, budget: @bytes } if @total > @bytes)
+
         def seconds_left(nodes)
           rate = nodes.sum { |node| node.node_memory.rate }
           rate.positive? ? (@bytes - @total) / rate : Float::INFINITY

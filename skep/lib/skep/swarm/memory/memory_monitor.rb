@@ -60,6 +60,9 @@ module Skep
           node.node_memory.to_plain(OS.now)
         end
 
+        # Returns what the swarm takes and may take, if that is more than its memory_budget.
+        def over_budget = @budget&.excess
+
         def measure(nodes)
           nodes.each { |node| node.channel.post("measure") if node.node_memory }
         end

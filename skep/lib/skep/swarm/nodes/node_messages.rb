@@ -64,6 +64,7 @@ module Skep
           when "unhealthy" then @pool.liveness_monitor.report_unhealthy(node, frame["reason"])
           when "healthy" then @pool.liveness_monitor.report_healthy(node)
           when "backtraces" then @pool.hung_node_killer.add_backtraces(node, frame["threads"])
+          when "lines" then node.lines = frame["lines"].to_h
           when "suspects_resolved" then @pool.crash_attribution.resolve(frame)
           end
         end
@@ -102,6 +103,7 @@ module Skep
         def failed(node, frame)
           newest = node.slot.successor || node.slot.node
           node.slot.failure = frame["sentence"] if node == newest
+          node.slot.last_failure = { pid: node.pid, error: frame["sentence"], at: frame["at"] }
           node.refused = true if frame["refused"] # its exit hooks may fail, too
           # A successor's refusal is its replacement's failure: the slot has a node that works.
           if frame["refused"] && node == node.slot.node

@@ -100,6 +100,16 @@ module Skep
         def failing? = @failing ? true : false
         def failing! = @failing = true
 
+        # One of its threads makes no progress: it is to say where they stand.
+        def ask_for_lines = @channel.post("lines", may_drop: true)
+
+        def lines=(lines)
+          @lines, @lines_at = lines, OS.now
+        end
+
+        # Returns the line at which the thread stands, if that was seen since then.
+        def line(thread, since) = (@lines[thread] if @lines && @lines_at >= since)
+
         def assigned? = @assigned ? true : false
         def boot_seconds = @ready_at && (@ready_at - (@took_slot_at || @asked_at))
 

@@ -39,7 +39,7 @@ module Skep
         attr_accessor :failure # what its last process, or its successor, failed with
         attr_accessor :last_hang # what was found out about its last hung node
         attr_accessor :last_unfit # what was reported of its last unfit process, and when
-        attr_writer :looping
+        attr_accessor :last_failure # pid, error and line of its last process that raised
 
         # progress_cells: see SlotPages.
         def initialize(id, task, options: nil, progress_cells: nil)
@@ -106,7 +106,15 @@ module Skep
         def clean? = last_exit&.clean? && !last_reason # it ended well and on its own
 
         # In a crash loop: its next process has to wait.
-        def looping? = @looping ? true : false
+        def looping? = !@looping_since.nil?
+
+        def looping=(looping)
+          @looping_since = looping ? @looping_since || OS.now : nil
+        end
+
+        # Since when it has no ready process and is to have one; nil: it has, or its process made
+        # way for a successor.
+        def down_since = (@down_since if wanted? && !holder_ready?)
 
         # What its work's facts take as JSON.
         def work_bytes = node ? node.work_bytes : @last_work_bytes.to_i
@@ -165,6 +173,7 @@ module Skep
           return @successor = process if node
 
           @node = process
+          @down_since ||= process.asked_at
           @interrupted = false
           count_process
         end
@@ -189,7 +198,9 @@ module Skep
           return successor_left(process, exit) if process == successor
 
           @cause = cause(process, exit)
-          remember(process, exit) if exit && process.pid
+          remember(process, exit, now) if exit && process.pid
+          @down_since = now if began || @down_since.nil?
+          @down_since = nil if process.retired? || process.ended_by_quiet?
           expected = process.retired? || process.ended_by_quiet? || process.fork_refused?
           @deaths.add(kind_of_death(process), now, within:) unless expected
           free
@@ -201,7 +212,7 @@ module Skep
             assigned: node&.assigned? || false, restarts:, restarts_by: @restarts_by,
             deaths: deaths.counts,
             crash_loop: looping?, last_exit: exit_facts,
-            memory:, beat_age:, unhealthy:, last_hang: hang_facts,
+            memory:, beat_age:, unhealthy:, last_hang: hang_facts, **trouble(OS.now),
             # A source may report a `done` of its own.
             work: { "done" => done, **(node&.work || @last_work || {}) } }
         end
@@ -252,8 +263,9 @@ module Skep
           @cause = nil
         end
 
-        def remember(process, exit)
+        def remember(process, exit, now)
           @last_exit = exit
+          @last_pid, @left_at = process.pid, now
           @last_reason = process.reason
           @last_mold = process.mold
           @last_generation = process.generation
@@ -267,7 +279,32 @@ module Skep
 
         def exit_facts
           last_exit && { exit_status: last_exit.exitstatus, signal: last_exit.signal,
-                         reason: last_reason }
+                         reason: last_reason, seconds_ago: (OS.now - @left_at).round(3) }
+        end
+
+        # What Diagnosis needs beside that.
+        def trouble(now)
+          ago = ->(time) { time && (now - time).round(3) }
+          retry_in = not_before - now if waiting? && not_before&.finite?
+          { down_for: ago.call(down_since), looping_for: ago.call(@looping_since),
+            retry_in: retry_in&.clamp(0.0, nil)&.round(3), replacing: reason_to_replace,
+            successor: successor&.state, ending: (node.reason || "hung" if node&.failing?),
+            failure: failure_facts, unfit: unfit_facts(ago) }
+        end
+
+        # What its last process, or the present one, has raised; else why none can be forked.
+        def failure_facts
+          own = last_failure && [pid, @last_pid].include?(last_failure[:pid])
+          return last_failure.slice(:error, :at) if own
+
+          { error: failure, at: nil } if failure && !live?
+        end
+
+        # Of the present process.
+        def unfit_facts(ago)
+          return unless last_unfit && pid && last_unfit[:pid] == pid
+
+          { **last_unfit.slice(:why, :error), seconds_ago: ago.call(last_unfit[:at]) }
         end
       end
     end

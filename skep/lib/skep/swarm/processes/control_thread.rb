@@ -140,6 +140,7 @@ module Skep
           when "suspects" then @node.crash_suspects.__receive(frame)
           when "become_mold" then @node.__become_mold(frame["mold"], frame.ios.first)
           when "backtraces" then frame["hung"] ? report_hung : backtraces
+          when "lines" then post("lines", { "lines" => @node.__lines }, may_drop: true)
           else @other&.call(frame)
           end
         end

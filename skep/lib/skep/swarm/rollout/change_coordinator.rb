@@ -12,6 +12,7 @@
 #   changes.refork(node)             # a warm node becomes the mold
 #   changes.scale(6)                 # => nil, or that sentence
 #   changes.scale(works: { "web" => 2 })
+#   changes.to_plain                 # => what is under way, and what has failed
 module Skep
   class Swarm
     module Rollout
@@ -68,6 +69,16 @@ module Skep
           why = works.nil? ? scaling.to(count) : scaling.by_name(works)
           events.publish(:swarm_scaled, from: before, to: node_pool.slots.size, works:) unless why
           why
+        end
+
+        # Returns the change that is under way, and what the last restart or reload failed with, if
+        # none has succeeded since; nil: neither.
+        def to_plain(now = OS.now)
+          change = @under_way && { name: @under_way, state: @rollout&.state,
+                                   seconds: (now - @began).round(3), next: @next&.name }
+          failed = @failed && { **@failed.except(:time),
+                                seconds_ago: (now - @failed[:time]).round(3) }
+          { change:, failed_change: failed }
         end
 
         private
@@ -136,8 +147,9 @@ module Skep
 
           @under_way = name
           events.publish(:"#{name}_started", **facts)
-          began = OS.now
-          yield(->(failure, hint = nil) { over(name, failure, hint, began, done) }).start
+          began = @began = OS.now
+          @rollout = yield(->(failure, hint = nil) { over(name, failure, hint, began, done) })
+          @rollout.start
         end
 
         def refuse(name, why, done)
@@ -151,6 +163,7 @@ module Skep
           duration = (OS.now - began).round(3)
           return failed(name, failure, hint, duration, done) if failure
 
+          @failed = nil unless name == "refork"
           events.publish(:"#{name}_finished", duration:)
           done&.call(nil)
         end
@@ -172,6 +185,8 @@ module Skep
         def failed(name, error, hint, duration, done)
           level = :error
           level, error, hint = :info, STOPPING, nil if @supervisor.stopping?
+          # A refork changes nothing that an operator has asked for.
+          @failed = { name:, error:, hint:, time: OS.now } unless name == "refork"
           events.publish(:"#{name}_failed", level:, error:, hint:, duration:)
           done&.call([error, hint].compact.join("; "))
         end

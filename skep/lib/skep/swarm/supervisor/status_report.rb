@@ -28,7 +28,7 @@ module Skep
         def to_h
           plain = Redaction.of(facts)
           nodes = @node_pool ? shown.map { |slot| view(slot) } : []
-          { **plain, nodes: }
+          { **plain, nodes:, problems: problems(plain, nodes) }
         end
 
         # What health checks need. Its cost doesn't depend on what nodes report of their work.
@@ -44,6 +44,8 @@ module Skep
           { name: @supervisor.config&.name, pid: Process.pid, state: @supervisor.state,
             skep: VERSION, ruby: RUBY_VERSION, nodes_from: @supervisor.config&.nodes_from,
             crash_loop: @node_pool&.all&.any?(&:looping?) || false,
+            quiet_for: ago(@supervisor.quiet_since),
+            **@supervisor.changes.to_plain, over_budget: @node_pool&.memory_monitor&.over_budget,
             uptime: (OS.now - @supervisor.started_at).round(3),
             supervisor: process_figures, events: @supervisor.events.counts,
             recovery: @node_pool&.recovery_times&.to_plain,
@@ -57,6 +59,33 @@ module Skep
             { **config.tasks[work.number]["facts"], "name" => work.name }
           end
         end
+
+        # What is wrong, by these facts (Diagnosis). An error of a plugin leaves the rest as it is.
+        def problems(plain, nodes)
+          found = []
+          @supervisor.events.guard("diagnosis", harmless: true) do
+            works = plain[:works].map { |work| work.slice(:work, :name, "name", "kind", "group") }
+            facts = as_json({ **plain.except(:works, :events, :recovery), works: })
+            found = Diagnosis.of(facts.merge("nodes" => nodes.map { |node| node_as_json(node) }))
+          end
+          found
+        end
+
+        # A node's facts of its work are JSON already, and may be large.
+        def node_as_json(node)
+          as_json(node.except(:work, :last_hang)).merge("work" => node[:work])
+        end
+
+        def as_json(value)
+          case value
+          when Hash then value.to_h { |key, held| [key.to_s, as_json(held)] }
+          when Array then value.map { |held| as_json(held) }
+          when Symbol then value.to_s
+          else value
+          end
+        end
+
+        def ago(time) = time && (OS.now - time).round(3)
 
         def slot_condition(slot)
           ready = slot.node if slot.node&.ready?
@@ -111,9 +140,20 @@ module Skep
           plain = slot.to_plain(memory: slot.pid && @node_pool.memory_monitor.memory(node),
                                 beat_age: ready && liveness.age(ready)&.round(3), done:,
                                 unhealthy: ready && liveness.unhealthy_reason(ready))
+          plain[:unhealthy_for] = ready && ago(liveness.unhealthy_since(ready))
+          plain[:slow] = ready ? slow(ready) : []
           work = plain.delete(:work)
           work = { "done" => done, "left_out" => slot.work_bytes } if left_out.include?(slot)
           { **Redaction.of(plain), work: redacted(work) }
+        end
+
+        # Its threads that make no progress.
+        def slow(node)
+          liveness.slow(node).map do |status|
+            { thread: status.thread, item: @node_pool.scoreboard.item(node, status.thread),
+              seconds: ago(status.at), limit: node.options.liveness_timeout,
+              at: node.line(status.thread, status.at) }
+          end
         end
 
         # Nodes redact the rest before they report it (IPC::WorkFacts).

@@ -7,6 +7,7 @@ import { showEvents, showSuspects } from "./events.js"
 import * as format from "./format.js"
 import { badge, showNodes } from "./nodes.js"
 import { showPartitions } from "./partitions.js"
+import { showProblems, toneOf, worst } from "./problems.js"
 import { clear } from "./sheet.js"
 import { current, receive, swarms } from "./state.js"
 
@@ -56,6 +57,7 @@ function show() {
   const { view, history, events } = known
   showHead(known.name, view)
   showAlarm(view)
+  showProblems(view)
   if (view.nodes) showCards(view, history)
   showNodes(view)
   showPartitions(view)
@@ -69,27 +71,25 @@ function showSwarms(known) {
     make("a", { href: `${location.pathname}#${encodeURIComponent(name)}` }, make("i"), name))
   for (const [name, link] of links) {
     mark(link, "aria-current", known?.name === name ? "page" : null)
-    mark(link.firstChild, "class", trouble(swarms.get(name)?.view ?? {}) ? "bad" : "good")
+    const view = swarms.get(name)?.view ?? {}
+    mark(link.firstChild, "class", view.away ? "bad" : worst(view) ? toneOf(worst(view)) : "good")
   }
 }
 
-const trouble = (view) => view.away || view.crash_loop
+const trouble = (view) => view.away || worst(view) === "critical"
 
 function showHead(name, view) {
   const state = view.away ? "away" : view.state
   document.title = `${trouble(view) ? "⚠ " : ""}${name} · skep`
   set(find("name"), name)
-  badge(find("state"), state, format.tone(state))
+  badge(find("state"), state, view.away || !worst(view) ? format.tone(state) : toneOf(worst(view)))
   set(find("about"), view.pid == null ? "" :
     `up ${format.span(view.uptime)} · pid ${view.pid} · skep ${view.skep} · ruby ${view.ruby}`)
   find("swarm").classList.toggle("away", Boolean(view.away))
 }
 
 function showAlarm(view) {
-  const loops = Object.entries(view.nodes ?? {}).filter(([, node]) => node.crash_loop).map(([id]) => id)
-  const text = view.away ? `Swarm ${current().name} is away: ${view.away}. The page shows the last known values and keeps looking.` :
-    !view.crash_loop ? "" : loops.length === 1 ? `Crash loop: node ${loops[0]} keeps crashing, and each restart is delayed longer.` :
-    `Crash loop: nodes ${loops.join(", ")} keep crashing, and each restart is delayed longer.`
+  const text = view.away ? `Swarm ${current().name} is away: ${view.away}. The page shows the last known values and keeps looking.` : ""
   set(find("alarm"), text)
   find("alarm").hidden = !text
 }

@@ -18,6 +18,8 @@ module Skep
           MOST = (2**63) - 2
           private_constant :MOST
 
+          attr_reader :cell
+
           def initialize(page, cell)
             @page = page
             @cell = cell

@@ -6,6 +6,7 @@
 #   reader.unhealthy_since(node)   # => of an `unhealthy!` without progress since; or nil
 #   reader.in_flight(node, 2)  # => ["orders/0/17-42 at 25", …], thread 2's first
 #   reader.items_in_flight(node)   # => [["orders/0/17-42", 25], …]
+#   reader.item(node, 2)           # => "orders/0/17-42 at 25"; nil: thread 2 has nothing in flight
 #   reader.in_flight_since(node); reader.done_at(node); reader.progress_since?(node, time)
 #   reader.memory_sample(node)   # => time and result of its last measurement, or nil
 module Skep
@@ -81,6 +82,13 @@ module Skep
               text = @page.read(cell).to_s.scrub
               [text, current_item(cell)] unless text.empty?
             end
+          end
+
+          # Returns what a thread has in flight; nil: nothing.
+          def item(node, thread)
+            cell = @layout.of(node.page_index, thread:)
+            text = @page.read(cell).to_s.scrub
+            CrashSuspects.name(text, current_item(cell)) unless text.empty?
           end
 
           def memory_sample(node) = MemorySample.find(@page, @layout.memory(node.page_index))

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+module Skep
+  module CLI
+    module UI
+      # The problems of a status as text, the most urgent first, and their colours. An older
+      # supervisor reports none.
+      #
+      #   lines = ProblemLines.new(status)
+      #   lines.each(most: 10) { |line, remedy, color| … }
+      #   # line: "node 3: it keeps crashing: 7 deaths, the last by SIGSEGV, for 12 s, at app.rb:12"
+      #   # remedy: "skep starts it again in 4 s. Fix the cause, then skep reload"
+      #   lines.left_out(10)   # => 3: how many are not among the first ten
+      #   lines.color          # => :red, of the most urgent one; nil: nothing is wrong but what
+      #                        # someone has asked for
+      class ProblemLines
+        COLORS = { "critical" => :red, "warning" => :yellow, "info" => :cyan }.freeze
+        private_constant :COLORS
+
+        def initialize(status)
+          @problems = status["problems"].to_a
+        end
+
+        def each(most:)
+          @problems.first(most).each do |one|
+            yield line(one), UI.clean("#{one["doing"]}. #{one["advice"]}"), color_of(one)
+          end
+        end
+
+        def left_out(most) = [@problems.size - most, 0].max
+
+        def color
+          first = @problems.first
+          color_of(first) if first && first["level"] != "info"
+        end
+
+        # Returns true if one of them is of that level.
+        def any?(level) = @problems.any? { |one| one["level"] == level }
+
+        private
+
+        def line(one)
+          since = ", for #{Humanize.duration(one["since"])}" if one["since"]
+          at = ", at #{one["at"]}" if one["at"]
+          UI.clean("#{one["subject"]}: #{one["text"]}#{since}#{at}")
+        end
+
+        def color_of(problem) = COLORS.fetch(problem["level"], :yellow)
+      end
+    end
+  end
+end
