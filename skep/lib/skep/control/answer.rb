@@ -64,6 +64,10 @@ module Skep
                  "works" => any([{ "totals" => any(Hash, nil) }], nil) }.freeze
       EVENT = { "seq" => Integer, "event" => String, "mono" => MAYBE,
                 "pid" => any(PID, nil) }.freeze
+      LINES = ->(lines) { lines.is_a?(Hash) && lines.each_value.all? { |one| fits?(one, [MAYBE]) } }
+      HISTORY = { "run" => String, "seq" => Integer, "lost" => Integer,
+                  "events" => ->(count) { count.is_a?(Integer) && !count.negative? },
+                  "series" => any({ "at" => [NUMBER], "lines" => LINES }, nil) }.freeze
     end
   end
 end
