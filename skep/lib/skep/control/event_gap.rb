@@ -9,15 +9,17 @@
 module Skep
   module Control
     class EventGap
-      attr_reader :missing
+      attr_reader :missing # how many events
 
       def initialize(missing, restarted: false)
         @missing = missing
         @restarted = restarted
       end
 
+      # Returns true if anything is or may be missing.
       def any? = @restarted || missing.positive?
 
+      # Returns a sentence for a line among the events.
       def to_s
         [*("the supervisor was started anew, and keeps no events from before" if @restarted),
          *("#{missing} event#{"s" if missing > 1} missing" if missing.positive?)].join("; ")

@@ -73,6 +73,8 @@ module Skep
         live
       end
 
+      # Returns the events that the swarm had kept, and an EventGap before them if some are missing.
+      # Returns nil until all have arrived, and once they were taken.
       def take_past
         return if @run.nil? || @coming.positive?
 
