@@ -188,6 +188,16 @@ class EventStreamTest < Skep::TestCase
     assert_equal ["before"], events.map { |event| event["event"] }
   end
 
+  test "an event of a node may have facts of any name and kind" do
+    @server.event("odd", :info, { status: 500, error: { code: 1 }, history: 1, missed: 2 })
+    stream = open_stream { |client| client.history(follow: true) }
+    @server.event("odd", :info, { status: nil, error: [], follow: {} })
+    events = [*taken(stream), *stream.take_past.last(1)]
+
+    assert_equal [nil, 500], events.map { |event| event["status"] }
+    assert_equal [[], { "code" => 1 }], events.map { |event| event["error"] }
+  end
+
   test "secrets are in no kept event" do
     @server.event("odd", :info, { url: "redis://u:hunter2@h", password: "hunter2" })
     past = open_stream(&:history).take_past
