@@ -18,7 +18,8 @@ class EventHistoryTest < Skep::TestCase
     most = 0
     random = Random.new(7)
     100_000.times do |number|
-      add(number + 1, note: "x" * (random.rand(100).zero? ? 20_000 : random.rand(6000)))
+      text = "x" * (random.rand(100).zero? ? 20_000 : random.rand(6000))
+      @history.add({ seq: number + 1, text: }, %({"seq":#{number + 1},"text":"#{text}"}\n))
       most = [most, @history.bytes].max
     end
 
