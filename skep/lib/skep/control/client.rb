@@ -54,7 +54,7 @@ module Skep
       def events = stream("follow")
 
       # Returns the last events that the swarm has kept, and with `follow` all from here on. after:
-      # the Position of an earlier stream, whose events are left out.
+      # the position of an earlier stream, whose events are left out.
       def history(follow: false, after: nil) = stream("history", live: follow, after:)
 
       # The same, with those from here on, and with the charts' numbers if `series` is true. Never

@@ -13,16 +13,13 @@
 #   stream = client.history(follow: true)
 #   stream.read
 #   stream.take_past  # => the events that the swarm had kept, once; nil before all have arrived
-#   stream.position   # => a Position: client.history(after: position) leaves out what came before
+#   stream.position   # => ["311-8123", 42]: client.history(after: position) leaves out what was before
 #
 # No event is missing between the past and those of `read`. Where some are missing before the past,
 # it begins with an EventGap.
 module Skep
   module Control
     class EventStream
-      # run: names a supervisor's life, seq: the number of its last event that has arrived.
-      Position = Struct.new(:run, :seq)
-
       attr_reader :lost, :error
       attr_reader :series # the charts' numbers, if they were asked for (Control::SeriesHistory)
 
@@ -82,8 +79,9 @@ module Skep
         past
       end
 
-      # Returns the one that was given as `after` until the whole past has arrived.
-      def position = @run && @coming.zero? ? Position.new(@run, @seq) : @after
+      # Returns the name of this life of the supervisor, and the number of the last event that has
+      # arrived; what was given as `after` until the whole past has arrived.
+      def position = @run && @coming.zero? ? [@run, @seq] : @after
 
       private
 
@@ -113,8 +111,9 @@ module Skep
 
       def expect_past(history)
         @run, @seq, @coming, @series = history.values_at("run", "seq", "events", "series")
-        same = @after&.run == @run
-        @known = same ? @after.seq : 0
+        before, number = @after
+        same = before == @run
+        @known = same ? number : 0
         missing = [history["lost"] - @known, 0].max
         @lost += missing
         gap = EventGap.new(missing, restarted: !@after.nil? && !same)
