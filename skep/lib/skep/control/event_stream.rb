@@ -13,7 +13,7 @@
 #   stream = client.history(follow: true)
 #   stream.read
 #   stream.take_past  # => the events that the swarm had kept, once; nil before all have arrived
-#   stream.position   # => ["311-8123", 42]: client.history(after: position) leaves out what was before
+#   stream.position   # => ["311-8123", 42]: client.history(after: position) continues there
 #
 # No event is missing between the past and those of `read`. Where some are missing before the past,
 # it begins with an EventGap.
