@@ -32,6 +32,7 @@ class DocsOptionsTest < Skep::TestCase
     pages = { "run" => %w[reference/cli reference/options],
               "restart" => %w[reference/cli guides/supervision], "reload" => %w[guides/supervision],
               "status" => %w[reference/status], "top" => %w[reference/cli],
+              "events" => %w[reference/cli],
               "doctor" => %w[articles/fork_safety], "chaos" => %w[guides/chaos],
               "kafka" => %w[guides/kafka/tooling],
               "web" => %w[guides/web] }

@@ -20,7 +20,7 @@ _skep() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} options= words=
   COMPREPLY=()
   if [ "$COMP_CWORD" = 1 ]; then
-    COMPREPLY=($(compgen -W "run check status top kafka web restart reload scale quiet resume stop doctor chaos help" -- "$cur"))
+    COMPREPLY=($(compgen -W "run check status top events kafka web restart reload scale quiet resume stop doctor chaos help" -- "$cur"))
     return
   fi
   case ${COMP_WORDS[1]} in
@@ -36,6 +36,9 @@ _skep() {
     top)
       options="--control --once -h --help" words=":swarm"
       case $prev in --control) return ;; esac ;;
+    events)
+      options="--control --since --level --follow --json -h --help" words=":swarm"
+      case $prev in --control|--since|--level) return ;; esac ;;
     kafka)
       options="--brokers --config --set --file --timeout --json -h --help --error --letter --from --key --limit --rate --to --max-replays --dry-run --yes --unknown" words="lag dead broker"
       case $prev in --brokers|--config|--set|--file|--timeout|--error|--letter|--from|--key|--limit|--rate|--to|--max-replays) return ;; esac ;;
@@ -66,7 +69,7 @@ _skep() {
     chaos)
       options="--control --seconds --kill-rate --stop-rate --mold-rate --helper-rate --scale-rate --storm-rate --hang-rate --leak-rate --recovery-timeout --seed --json -h --help" words=":swarm"
       case $prev in --control|--seconds|--kill-rate|--stop-rate|--mold-rate|--helper-rate|--scale-rate|--storm-rate|--hang-rate|--leak-rate|--recovery-timeout|--seed) return ;; esac ;;
-    help) words="run check status top kafka web restart reload scale quiet resume stop doctor chaos help" ;;
+    help) words="run check status top events kafka web restart reload scale quiet resume stop doctor chaos help" ;;
   esac
   if [[ $cur == -* ]]; then
     COMPREPLY=($(compgen -W "$options" -- "$cur"))

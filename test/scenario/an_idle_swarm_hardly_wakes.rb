@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 # Idle processes wake at most three times per liveness_timeout: waiting nodes, spares, the helper,
-# the mold and the supervisor. This holds for any number of nodes, with any limits, and from the
-# first liveness_timeout on. The kernel's voluntary context switches of each thread are the
-# wake-ups.
+# the mold and the supervisor, which samples the charts' numbers meanwhile. This holds for any
+# number of nodes, with any limits, and from the first liveness_timeout on. The kernel's voluntary
+# context switches of each thread are the wake-ups.
 require_relative "scenario"
 
 TIMEOUT = 6.0
@@ -46,6 +46,11 @@ Scenario.play do
     puts "#{name}: wake-ups in #{periods.round(2)} liveness_timeouts: #{wakes}"
     most = (3 * periods).ceil + 1 # one may be in progress
     must("wake at most #{most} times") { wakes.each_value.max <= most }
+    stream = swarm.client(name).history_async(series: true)
+    stream.read until stream.series || !stream.to_io.wait_readable(Patience.of(10))
+    lines = stream.series.to_h.fetch("lines", {})
+    stream.close
+    must("have sampled the numbers of the charts: #{lines}") { lines["own"] && lines["node/0"] }
     must("report no node as hung") { swarm.events.none? { |event| event["event"] == "node_hung" } }
     must("stop with 0") { swarm.stop.exitstatus.zero? }
   end

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# `skep top` in a real terminal: it shows a killed node and its successor, asks before a key acts,
-# redraws at another size, and waits for a swarm that ends and returns. However it ends or is
-# suspended, it restores the terminal.
+# `skep top` in a real terminal: it shows what happened before, a killed node and its successor,
+# asks before a key acts, redraws at another size, and waits for a swarm that ends and returns.
+# However it ends or is suspended, it restores the terminal.
 require_relative "scenario"
 require_relative "support/terminal"
 
@@ -41,7 +41,9 @@ Scenario.play do
   missing why if why
 
   swarm = run_swarm(SHOWN)
-  swarm.await("node_ready", times: 3)
+  swarm.kill(swarm.await("node_ready", times: 3).last["pid"])
+  earlier = swarm.await("node_died")["pid"]
+  swarm.await("node_ready")
   env = { "SKEP_RUN_DIR" => swarm.directory, "TERM" => "screen-256color", "LC_ALL" => "C.UTF-8" }
   terminal = Terminal.new(directory, rows: 24, columns: 80, env:)
   at_end { terminal.close }
@@ -49,6 +51,9 @@ Scenario.play do
 
   terminal.type(TOP, "Enter")
   pids = ready(terminal.await("three nodes") { |lines| ready(lines).size == 3 })
+  terminal.await("a death from before") do |lines|
+    lines.any?(/node_died .*pid=#{earlier} signal=KILL/)
+  end
   must("show the pids of the nodes") do
     pids == swarm.status("shown")["nodes"].map { |node| node["pid"] }
   end

@@ -17,7 +17,7 @@ require "skep/cli/command"
 module Skep
   module CLI
     # skep's own commands, by group.
-    GROUPS = { "Run" => %w[run check], "Inspect" => %w[status top],
+    GROUPS = { "Run" => %w[run check], "Inspect" => %w[status top events],
                "Control" => %w[restart reload scale quiet resume stop],
                "Diagnose" => %w[doctor chaos] }.freeze
     OWN = GROUPS.values.flatten.freeze

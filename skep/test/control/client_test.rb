@@ -52,7 +52,8 @@ class ControlClientTest < Skep::TestCase
     ["#{@path}.gone", @path, "/#{"x" * 200}"].each do |path|
       client = Skep::Control::Client.new(path)
       [-> { client.call("status") }, -> { client.call_async("status") }, -> { client.events },
-       -> { client.events_async }].each do |call|
+       -> { client.history },
+       -> { client.history_async }].each do |call|
         assert_match(/no swarm answers/, assert_raises(Skep::Control::Unreachable, &call).message)
       end
     end

@@ -90,11 +90,11 @@ class EventStreamTest < Skep::TestCase
     assert JSON.parse(line(followed)).key?("follow")
   end
 
-  test "an event isn't formatted without a follower" do
+  test "an event of level debug isn't formatted without a follower" do
     uninspectable = Object.new
     def uninspectable.inspect = raise("formatted")
 
-    assert_nil @server.event("odd", :info, { uninspectable: })
+    assert_nil @server.event("odd", :debug, { uninspectable: })
   end
 
   test "a follower receives the swarm's last event, then the end" do
@@ -130,6 +130,80 @@ class EventStreamTest < Skep::TestCase
     assert_match(/can't be followed: 8 clients follow already/, refused.message)
   end
 
+  test "the past comes first, then each event as it happens, and none twice or never" do
+    @server.event("hidden", :debug, {})
+    5.times { |number| @server.event("many", :warn, { number: }) }
+    stream = open_stream { |client| client.history(follow: true) }
+    @server.event("live", :debug, {})
+    live = taken(stream)
+    past = stream.take_past
+
+    assert_equal([1, *3..7], past.map { |event| event["seq"] })
+    assert_equal ["before", "many"], past.map { |event| event["event"] }.uniq
+    assert_equal([["live", 8]], live.map { |event| event.values_at("event", "seq") })
+    assert_equal [nil, 0, 8], [stream.take_past, stream.lost, stream.position.last]
+  end
+
+  test "without follow the stream ends after the past" do
+    stream = open_stream(&:history)
+    taken(stream) until stream.ended?
+
+    assert_equal [["before"], nil], [stream.take_past.map { |event| event["event"] }, stream.error]
+    assert_equal 9, Array.new(9) { open_stream(&:history) }.uniq.size # more than may follow
+  end
+
+  test "a past larger than a socket's buffer arrives whole, with what happens meanwhile" do
+    999.times { |number| @server.event("many", :info, { number:, text: "x" * 1900 }) }
+    stream = open_stream { |client| client.history(follow: true) }
+    live = Array.new(5) do |number|
+      @server.event("meanwhile", :info, { number: })
+      taken(stream)
+    end
+    live << taken(stream) until live.flatten.size == 5
+
+    assert_equal [1000, 0], [stream.take_past.size, stream.lost]
+    assert_equal [*0..4], live.flatten.map { |event| event["number"] }
+  end
+
+  test "a stream after a position begins with what came later, and tells how much is missing" do
+    first = open_stream { |client| client.history(follow: true) }
+    first.take_past
+    first.close
+    @server.event("one", :info, {})
+    second = open_stream { |client| client.history(follow: true, after: first.position) }
+    assert_equal(["one"], second.take_past.map { |event| event["event"] })
+
+    1010.times { @server.event("many", :info, {}) }
+    third = open_stream { |client| client.history(after: second.position) }
+    taken(third) until third.ended?
+    gap, *events = third.take_past
+    assert_equal ["10 events missing", 1000, 10], [gap.to_s, events.size, third.lost]
+  end
+
+  test "a stream after a position of an earlier supervisor has all, and tells of the restart" do
+    stream = open_stream { |client| client.history(follow: true, after: ["1-1", 500]) }
+    gap, *events = stream.take_past
+
+    assert_match(/supervisor was started anew/, gap.to_s)
+    assert_equal ["before"], events.map { |event| event["event"] }
+  end
+
+  test "an event of a node may have facts of any name and kind" do
+    @server.event("odd", :info, { status: 500, error: { code: 1 }, history: 1, missed: 2 })
+    stream = open_stream { |client| client.history(follow: true) }
+    @server.event("odd", :info, { status: nil, error: [], follow: {} })
+    events = [*taken(stream), *stream.take_past.last(1)]
+
+    assert_equal [nil, 500], events.map { |event| event["status"] }
+    assert_equal [[], { "code" => 1 }], events.map { |event| event["error"] }
+  end
+
+  test "secrets are in no kept event" do
+    @server.event("odd", :info, { url: "redis://u:hunter2@h", password: "hunter2" })
+    past = open_stream(&:history).take_past
+    assert_equal %w[redis://u:[secret]@h [secret]], past.last.values_at("url", "password")
+  end
+
   private
 
   def followed
@@ -142,8 +216,9 @@ class EventStreamTest < Skep::TestCase
   end
 
   # Client#events waits for its answer in a thread, because the loop must turn meanwhile.
-  def open_stream
-    asking = Thread.new { Skep::Control::Client.new(@path).events }
+  def open_stream(&ask)
+    ask ||= :events.to_proc
+    asking = Thread.new { ask.call(Skep::Control::Client.new(@path)) }
     asking.report_on_exception = false
     by = deadline(10)
     @loop.turn(0.01) until !asking.alive? || seconds_until(by).zero?

@@ -27,6 +27,15 @@ class TextFormatterTest < Skep::TestCase
     assert_equal "odd backtrace=b.rb:2", TextFormatter.message("odd", { backtrace: "b.rb:2" })
   end
 
+  test "an event of the control socket is formatted as it is in the log" do
+    time = Time.utc(2026, 1, 31, 10, 0, 0.5r)
+    facts = { swarm: "a", node: 0, error: "a b", tasks: [{ tid: 7, stack: ["futex_wait"] }],
+              threads: [{ "name" => "main", "status" => "run", "backtrace" => ["a.rb:1"] }] }
+    head = { v: 1, seq: 3, time: time.iso8601(6), mono: 1.5, level: :warn, event: "node_hung" }
+    event = JSON.parse(JSON.generate({ **head, **facts }))
+    assert_equal TextFormatter.format(time, "node_hung", :warn, facts), TextFormatter.of_json(event)
+  end
+
   # Two backslashes below are one in the text.
   {
     "plain" => "plain", "two words" => '"two words"', "a=b" => '"a=b"', "" => '""',

@@ -23,6 +23,9 @@ SWARM = <<~RUBY
 RUBY
 
 ROWS = "document.querySelectorAll('#nodes tbody tr:not(.under)').length"
+DEATHS = <<~SCRIPT.chomp
+  [...document.querySelectorAll('#events b')].filter((name) => name.textContent == 'node died').length
+SCRIPT
 LUMINANCE = <<~SCRIPT
   getComputedStyle(document.body).backgroundColor.match(/\\d+/g).reduce((sum, one) => sum + +one, 0) / 765
 SCRIPT
@@ -30,6 +33,9 @@ SCRIPT
 WebScenario.play do
   swarm = run_swarm(SWARM)
   swarm.await("node_ready", times: 3)
+  swarm.await("spare_ready")
+  swarm.kill(swarm.status("hive")["nodes"][0]["pid"])
+  swarm.await("node_died")
   swarm.await("spare_ready")
   url = serve(swarm, "--user", "ada", "--password-file", password)
 
@@ -42,11 +48,14 @@ WebScenario.play do
     shown = page.evaluate("getComputedStyle(document.querySelector('#nodes td.work')).display")
     must("have no column for the only work") { shown == "none" }
 
+    # It begins with what happened before.
+    page.await("#{DEATHS} == 1")
+
     # The page shows a node's death without a reload.
     killed = swarm.status("hive")["nodes"][1]["pid"]
     swarm.kill(killed)
     page.await("document.querySelector('#nodes').textContent.includes('SIGKILL')")
-    page.await("document.querySelector('#events').textContent.includes('node died')")
+    page.await("#{DEATHS} == 2")
     swarm.await("spare_ready")
 
     # The details of a node open by the keyboard, too. The node reports HTML.

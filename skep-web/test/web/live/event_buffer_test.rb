@@ -5,11 +5,26 @@ require "skep/web"
 
 # The events that a page shows.
 class WebEventBufferTest < Skep::TestCase
-  test "the last hundred events are kept, each shortened" do
+  test "the last three hundred events are kept, each shortened" do
     buffer = Skep::Web::Live::EventBuffer.new
-    150.times { |seq| buffer.add({ "seq" => seq, "event" => "x", "hint" => "y" * 999 }) }
+    350.times { |seq| buffer.add({ "seq" => seq, "event" => "x", "hint" => "y" * 999 }) }
     last = buffer.to_a.last
-    assert_equal [100, 149, 401], [buffer.to_a.size, last["seq"], last["text"].size]
+    assert_equal [300, 349, 401], [buffer.to_a.size, last["seq"], last["text"].size]
+  end
+
+  test "an error and its place come first" do
+    line = Skep::Web::Live::EventBuffer.new.add(
+      { "event" => "node_failed", "node" => 0, "attempt" => 2, "error" => "IOError: x",
+        "at" => "a.rb:1" }
+    )
+    assert_equal ["at=a.rb:1 error=IOError: x attempt=2", "0"], line.values_at("text", "node")
+  end
+
+  test "each gap is a line of its own" do
+    buffer = Skep::Web::Live::EventBuffer.new
+    2.times { buffer.add(Skep::Control::EventGap.new(7)) }
+    assert_equal(["7 events missing"], buffer.to_a.map { |line| line["gap"] }.uniq)
+    assert_equal 2, buffer.to_a.uniq.size
   end
 
   test "backtraces are not in the line, but kept for their node" do

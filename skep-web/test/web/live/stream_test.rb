@@ -10,7 +10,7 @@ class WebStreamTest < Skep::TestCase
   # Answers `status` with `uptime`, keeps followers, and counts the requests.
   class Swarm
     attr_reader :requests, :followers
-    attr_accessor :uptime, :facts, :mute
+    attr_accessor :uptime, :facts, :mute, :past
 
     def initialize(path)
       @path = path
@@ -19,6 +19,7 @@ class WebStreamTest < Skep::TestCase
       @followers = Queue.new
       @uptime = 1
       @facts = {}
+      @past = { run: "1", lost: 0, events: [], series: nil }
       @thread = Thread.new { serve until @closing }
     end
 
@@ -34,7 +35,7 @@ class WebStreamTest < Skep::TestCase
     # Returns true if the client stays.
     def answer(client, command)
       @requests << command
-      return follow(client) if command == "follow"
+      return follow(client) if command == "history"
       return false if @mute
 
       client.puts(JSON.generate(v: 1, status:))
@@ -48,7 +49,9 @@ class WebStreamTest < Skep::TestCase
     end
 
     def follow(client)
-      client.puts(JSON.generate(v: 1, follow: { seq: 1 }))
+      events = @past[:events]
+      client.puts(JSON.generate(v: 1, history: { seq: 1, **@past, events: events.size }))
+      events.each { |event| client.puts(JSON.generate(v: 1, **event)) }
       @followers << client
       true
     end
@@ -87,6 +90,35 @@ class WebStreamTest < Skep::TestCase
                                   *changes["sums"].values_at("own", "shared")]
     @swarm.uptime = 2
     assert_equal 2, change(page) { |facts| facts["uptime"] }
+  end
+
+  test "a page begins with the events and the numbers that the swarm has kept" do
+    @swarm.past = { run: "1", lost: 4, series: { at: [Skep::OS.now - 60], lines: { lag: [17] } },
+                    events: [{ seq: 5, event: "node_died", level: "warn", node: 0 }] }
+    page = open
+    events, series = loop do
+      facts = receive(page)
+      break facts.values_at("events", "series") if facts["events"]&.any?
+    end
+    assert_equal(["4 events missing", "node_died"], events.map { |one| one["gap"] || one["event"] })
+    assert_equal [17], series["lines"]["lag"].compact
+  end
+
+  test "a page that is opened later begins with what happened meanwhile, too" do
+    @swarm.past[:events] = [{ seq: 1, event: "first", level: "info" }]
+    page = open
+    uptime(page)
+    page.close
+    follower = @swarm.followers.pop
+    wait_readable(follower).gets
+    @swarm.past = { run: "1", lost: 3, series: nil,
+                    events: [{ seq: 1, event: "first" }, { seq: 4, event: "second" }] }
+    page = open
+    events = receive_with(page, "events") until events.to_a.size > 1
+    assert_equal(["first", "2 events missing", "second"],
+                 events.map { |one| one["gap"] || one["event"] })
+  ensure
+    follower&.close
   end
 
   test "a page gets each event, and soon after it the changes of another poll" do

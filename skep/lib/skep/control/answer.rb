@@ -32,20 +32,26 @@ module Skep
       def parse(text)
         raise InvalidAnswer, "it has ended" if text.empty?
 
-        answer = JSON.parse(text, max_nesting: false)
+        answer = json(text)
         raise InvalidAnswer unless fits?(answer, ANSWER)
         raise InvalidAnswer if answer.key?("status") && !fits?(answer["status"], STATUS)
 
         answer
+      end
+
+      # One line of those that followers read. An event's facts may have any names, such as status.
+      def event(line)
+        event = json(line)
+        shape = event.is_a?(Hash) && event.key?("seq") ? EVENT : ANSWER
+        fits?(event, shape) ? event : raise(InvalidAnswer)
+      end
+
+      def json(text)
+        JSON.parse(text, max_nesting: false)
       rescue JSON::ParserError, SystemStackError # no JSON, or nested without end
         raise InvalidAnswer
       end
-
-      # One line of those that followers read.
-      def event(line)
-        event = parse(line)
-        event.key?("seq") && !fits?(event, EVENT) ? raise(InvalidAnswer) : event
-      end
+      private_class_method :json
 
       ANSWER = { "v" => any(Integer, nil), "error" => any(String, nil) }.freeze
 
@@ -70,6 +76,10 @@ module Skep
                  "problems" => any([PROBLEM], nil) }.freeze
       EVENT = { "seq" => Integer, "event" => String, "mono" => MAYBE,
                 "pid" => any(PID, nil) }.freeze
+      LINES = ->(lines) { lines.is_a?(Hash) && lines.each_value.all? { |one| fits?(one, [MAYBE]) } }
+      HISTORY = { "run" => String, "seq" => Integer, "lost" => Integer,
+                  "events" => ->(count) { count.is_a?(Integer) && !count.negative? },
+                  "series" => any({ "at" => [NUMBER], "lines" => LINES }, nil) }.freeze
     end
   end
 end

@@ -7,6 +7,7 @@
 #   client.status                      # => {…}; raises Unreachable or CommandRefused
 #   client.call_async("scale", nodes: 4)   # => Request, without waiting for its answer
 #   client.events                      # => EventStream: each event as it happens
+#   client.history(follow: true)       # => the same, after the last events that the swarm has kept
 module Skep
   module Control
     class Client
@@ -50,17 +51,29 @@ module Skep
       end
 
       # Returns all events from here on; the caller closes the stream. Raises EventsRefused.
-      def events
-        stream = guard { EventStream.new(Connection.connect(@path, TIMEOUT)) }
+      def events = stream("follow")
+
+      # Returns the last events that the swarm has kept, and with `follow` all from here on. after:
+      # the position of an earlier stream, whose events are left out.
+      def history(follow: false, after: nil) = stream("history", live: follow, after:)
+
+      # The same, with those from here on, and with the charts' numbers if `series` is true. Never
+      # waits: the stream reports what the swarm answers.
+      def history_async(after: nil, series: false)
+        guard do
+          connection = Connection.connect_nonblock(@path)
+          EventStream.new(connection, "history", live: true, series:, after:)
+        end
+      end
+
+      private
+
+      def stream(command, **facts)
+        stream = guard { EventStream.new(Connection.connect(@path, TIMEOUT), command, **facts) }
         error = stream.refusal(TIMEOUT) or return stream
         stream.close
         raise EventsRefused.new(path: @path, error:)
       end
-
-      # The same. Never waits: the stream reports what the swarm answers.
-      def events_async = guard { EventStream.new(Connection.connect_nonblock(@path)) }
-
-      private
 
       def request(connect, command, facts, *timeout)
         Request.new(@path, guard { connect.call(@path, *timeout) }, command, facts)

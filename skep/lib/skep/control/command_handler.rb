@@ -14,12 +14,13 @@ require "json"
 module Skep
   module Control
     class CommandHandler
-      NAMES = %w[status follow stop quiet resume backtraces restart reload scale chaos].freeze
+      NAMES = %w[status follow history stop quiet resume backtraces restart reload scale
+                 chaos].freeze
       NO_REQUEST = 'a request is one line of JSON, such as {"v":1,"command":"status"}'
       SHOWN = 100 # characters of an unknown command
       private_constant :NO_REQUEST, :SHOWN
 
-      # follow: makes the client a follower, and returns the reply for it.
+      # follow: makes the client a follower, and returns the reply for it (Server#follow).
       def self.handle(supervisor, request, follow:, &answer)
         facts = read(request) or return answer.call({ error: NO_REQUEST })
         command = facts["command"]
@@ -60,6 +61,12 @@ module Skep
 
       def status = @answer.call({ status: @supervisor.snapshot })
       def follow = @answer.call(@follow.call)
+
+      def history
+        live, series = @facts.values_at("live", "series").map { |wanted| wanted == true }
+        @answer.call(@follow.call(history: true, live:, series:))
+      end
+
       def stop = start("stop") { @supervisor.stop }
       def quiet = start("quiet") { @supervisor.quiet }
       def backtraces = start("backtraces") { @supervisor.backtraces }

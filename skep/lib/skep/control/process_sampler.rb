@@ -42,8 +42,8 @@ module Skep
       end
 
       def rates(nodes, now)
-        keys = nodes.map { |node| node.values_at("id", "pid") }
-        @counts.keep_if { |key, _| keys.include?(key) }
+        keys = nodes.to_h { |node| [node.values_at("id", "pid"), true] }
+        @counts.keep_if { |key, _| keys.key?(key) }
         nodes.to_h do |node|
           reported = node["work"]["rate"]
           [node["id"], reported.is_a?(Numeric) ? reported : measured(node, now)]

@@ -13,6 +13,9 @@ require "time"
 #   {"v":1,"follow":{"seq":41}}\n     # then each event as it happens, until the client closes:
 #   {"v":1,"seq":42,"time":"…","mono":1234.5,"level":"warn","event":"node_died","node":0,…}\n
 #
+#   {"v":1,"command":"history","live":true}\n
+#   {"v":1,"history":{"seq":41,"events":12,…}}\n   # then the 12 events that are kept, then as above
+#
 # With `control: false` there is no socket. CommandHandler lists the other commands. Events are
 # numbered from the supervisor's first one, so that a follower knows how many it has missed. A
 # client that sends nothing, reads nothing or sends too much is closed at a deadline or at a limit.
@@ -27,25 +30,32 @@ module Skep
         super
         @seq = 0
         @sessions = []
+        @history = EventHistory.new
       end
 
-      # Sends the event to each follower.
+      # Sends the event to each follower, and keeps it. Those of level debug aren't kept: an outage
+      # may have thousands of them, which would drop what led to it.
       def event(name, level, facts)
         @seq += 1
         followers = @sessions.select(&:follows?)
-        return if followers.empty?
+        kept = @history && level != :debug
+        return unless kept || followers.any?
 
-        line = Control.line(**event_line(name, level, facts))
+        event = event_facts(name, level, facts)
+        line = Control.line(**event)
+        @history.add(event, line) if kept
         followers.each { |session| session.write_event(line) }
       end
 
       def configured(supervisor)
         @supervisor = supervisor
         @path = supervisor.config.control_path
-        return remove_leftover unless supervisor.config.control?
+        return without_socket unless supervisor.config.control?
 
         listen
         accept_clients
+        @run = "#{Process.pid}-#{(OS.now * 1000).round}"
+        @series = SeriesHistory.new(supervisor)
       end
 
       # USR1: makes the socket again if it was removed. Another file at its path stays.
@@ -73,6 +83,11 @@ module Skep
       end
 
       private
+
+      def without_socket
+        @history = nil
+        remove_leftover
+      end
 
       def accept_clients
         @acceptor = Swarm::Supervisor::Acceptor.new(@server, @supervisor.loop) do |socket|
@@ -123,21 +138,31 @@ module Skep
 
       # Now, or later.
       def respond(session, request)
-        CommandHandler.handle(@supervisor, request, follow: -> { follow(session) }) do |facts|
+        follow = ->(**how) { follow(session, **how) }
+        CommandHandler.handle(@supervisor, request, follow:) do |facts|
           session.reply(Control.line(**facts))
         end
       end
 
-      def follow(session)
-        if @sessions.count(&:follows?) >= MAX_FOLLOWERS
+      # history: the events that are kept come right after the reply. live: those from here on
+      # follow. series: the reply has the charts' numbers.
+      def follow(session, history: false, live: true, series: false)
+        if live && @sessions.count(&:follows?) >= MAX_FOLLOWERS
           return { error: "#{MAX_FOLLOWERS} clients follow already: close one of them first" }
         end
 
-        session.follow
-        { follow: { seq: @seq } }
+        session.follow if live
+        history ? past(session, series) : { follow: { seq: @seq } }
       end
 
-      def event_line(name, level, facts)
+      # run: tells a restarted supervisor's numbers from those before.
+      def past(session, series)
+        session.past = @history.lines
+        { history: { seq: @seq, run: @run, lost: @history.lost, events: @history.size,
+                     **(series ? { series: @series.to_plain } : {}) } }
+      end
+
+      def event_facts(name, level, facts)
         facts = Swarm::IPC::PlainData.of(Redaction.of(facts)).transform_keys(&:to_sym)
         { seq: @seq, time: Time.now.utc.iso8601(6), mono: OS.now.round(6), level:, event: name,
           swarm: @supervisor&.config&.name, **facts }

@@ -7,12 +7,13 @@
 #                         guard: events.method(:guard)) { |session, request| … }
 #   session.reply("a reply\n")   # within that block, or later
 #   session.follow               # called before the reply: the session stays open
+#   session.past = lines         # called before the reply: these come right after it
 #   session.write_event(line)    # to a client that follows
 #   session.close
 #
 # It never blocks. An error of skep's own in the block is reported by the guard, and closes the
-# session. A follower with more than BACKLOG unread bytes gets a last line that says how
-# many events it has missed, and nothing more.
+# session. A follower with more than BACKLOG unread bytes, beside those of the past, gets a last
+# line that says how many events it has missed, and nothing more.
 module Skep
   module Control
     class Session
@@ -29,6 +30,7 @@ module Skep
         @guard = guard
         @respond = respond
         @request = String.new
+        @limit = BACKLOG
         @out = String.new(encoding: Encoding::BINARY)
         @watch = loop.watch(socket) { |readable, writable| process(readable, writable) }
         start_timeout
@@ -44,11 +46,13 @@ module Skep
 
       def follow = @follows = true
 
+      attr_writer :past
+
       def write_event(line)
         return unless follows?
 
         @out << line.b
-        drop_backlog if @out.bytesize > BACKLOG
+        drop_backlog if @out.bytesize > @limit
         flush unless @waiting
       rescue SystemCallError # the client has gone
         close
@@ -66,7 +70,9 @@ module Skep
       def reply(line)
         return if @socket.closed?
 
-        @out << line.b
+        [line, *@past].each { |one| @out << one.b }
+        @past = nil
+        @limit += @out.bytesize
         close_when_flushed unless @follows
         flush
       rescue SystemCallError # the client has gone

@@ -10,6 +10,7 @@ require "time"
 #   # => "node_died node=0 signal=KILL"
 #   TextFormatter.format(time, "node_died", :warn, node: 0)
 #   # => "2026-01-31T10:00:00.123456Z WARN  node_died node=0\n"
+#   TextFormatter.of_json(event)   # the same for an event that has come over the control socket
 module Skep
   module Log
     module TextFormatter
@@ -19,12 +20,22 @@ module Skep
       WORD = /\A[^ "'`=\\[:cntrl:]\u2028\u2029]+\z/
       JSON_WORD = /\A[^ '`\\[:cntrl:]\u2028\u2029]+\z/
       CONTROL = /[[:cntrl:]\u2028\u2029]/
-      private_constant :SILENT, :STOPPED, :WORD, :JSON_WORD, :CONTROL
+      HEAD = %w[v seq time mono level event].freeze # of a line of the control socket
+      private_constant :SILENT, :STOPPED, :WORD, :JSON_WORD, :CONTROL, :HEAD
 
       module_function
 
-      def format(time, name, level, facts)
-        "#{time.iso8601(6)} #{level.to_s.upcase.ljust(5)} #{message(name, facts)}\n"
+      def format(time, name, level, facts) = entry(time.iso8601(6), name, level, facts)
+
+      def of_json(event)
+        facts = event.except(*HEAD).transform_keys(&:to_sym)
+        tasks = facts[:tasks]
+        facts[:tasks] = tasks.map { |one| one.transform_keys(&:to_sym) } if rows?(:tasks, tasks)
+        entry(event["time"], event["event"], event["level"], facts)
+      end
+
+      def entry(time, name, level, facts)
+        "#{time} #{level.to_s.upcase.ljust(5)} #{message(name, facts)}\n"
       end
 
       # Names that a work gives its events and facts are quoted, so that they can't forge a line.
@@ -60,7 +71,7 @@ module Skep
       end
 
       def indented(lines) = [*lines].map { |line| line("    #{line}") }
-      def line(text) = without_controls(text.tr("\n", " "))
+      def line(text) = without_controls(text.to_s.tr("\n", " "))
 
       # Returns one word. A text that isn't one is between quotes that it doesn't contain, so that
       # it reads as it is. A text with all kinds of quotes, or control characters, is escaped.
@@ -88,8 +99,8 @@ module Skep
       def escaped(text) = without_controls(text.to_json)
 
       def without_controls(text) = text.gsub(CONTROL) { |one| Kernel.format("\\u%04x", one.ord) }
-      private_class_method :details, :silent?, :rows?, :thread, :task, :indented, :line, :word,
-                           :json, :quoted, :escaped, :without_controls
+      private_class_method :entry, :details, :silent?, :rows?, :thread, :task, :indented, :line,
+                           :word, :json, :quoted, :escaped, :without_controls
     end
   end
 end

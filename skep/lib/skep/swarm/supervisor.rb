@@ -101,6 +101,9 @@ module Skep
       # Returns the part of the snapshot that tells whether the swarm can work, as it is after JSON.
       def condition = StatusReport.new(self).condition
 
+      # Returns the numbers of the nodes that charts show. It costs little, whatever nodes report.
+      def figures = StatusReport.new(self).figures
+
       # Returns the snapshot in full, and without its largest facts. The helper gets the second if
       # the first is too large for a message.
       def snapshots

@@ -137,6 +137,15 @@ class TopRendererTest < Skep::TestCase
     refute lines.any?(/mold_booting/)
   end
 
+  test "a gap is a line among the events" do
+    model = model(node(0))
+    model.add([{ "event" => "one" }, Skep::Control::EventGap.new(12, restarted: true),
+               { "event" => "two" }])
+    lines = draw(model, columns: 120).drop_while { |line| !line.start_with?("events (UTC)") }
+    assert_equal ["one", "the supervisor was started anew, and keeps no events from before; " \
+                         "12 events missing", "two"], lines[1, 3].map(&:strip)
+  end
+
   test "a prompt is the last line" do
     model = model(node(0))
     model.prompt = "restart node 0?"

@@ -23,7 +23,27 @@ class StatusReportTest < Skep::TestCase
                  StatusReport.short(plain))
   end
 
+  test "figures have each node's memory, and of its work only what it has added up" do
+    memory = Class.new { def to_plain(_now) = { uss: 5, pss: 7 } }.new
+    work = { "rate" => 2.5, "lag" => 3, "partitions" => [{}] }
+    slots = [place(0, memory, work), place("spare 0", nil, {}), place(1, nil, nil)]
+    pool = Struct.new(:slots, :spare_slots, :scoreboard).new(slots, [], Class.new do
+      def done(_node) = 9
+    end.new)
+    nodes = StatusReport.new(Supervisor.new(pool)).figures["nodes"]
+    assert_equal [{ "done" => 9, "rate" => 2.5, "lag" => 3 }, { "done" => 9 }, {}],
+                 nodes.map { |node| node["work"] }
+    assert_equal [{ uss: 5, pss: 7 }, nil, nil], nodes.map { |node| node["memory"] }
+    assert_equal [0, "spare 0", 1], nodes.map { |node| node["id"] }
+  end
+
   private
+
+  # work: nil if no process holds the slot.
+  def place(id, node_memory, work)
+    node = work && Struct.new(:node_memory, :work).new(node_memory, work)
+    Struct.new(:id, :pid, :node).new(id, 7, node)
+  end
 
   def left_out(slots)
     StatusReport.new(Supervisor.new(NodePool.new(slots, []))).__send__(:left_out)

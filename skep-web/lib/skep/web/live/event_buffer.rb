@@ -3,20 +3,19 @@
 module Skep
   class Web
     module Live
-      # The last events of a swarm, one line each, as the page shows them. Backtraces are kept
-      # separately, for the page that asks for them.
+      # The last events of a swarm, one line each, as the page shows them; a Control::EventGap is a
+      # line, too. Backtraces are kept separately, for the page that asks for them.
       #
       #   buffer = EventBuffer.new
       #   buffer.add(event)            # => the line to show
       #   buffer.to_a                  # => the last lines
       #   buffer.backtraces("0")       # => {time, pid, threads}, the last of node 0
       class EventBuffer
-        LINES = 100
+        LINES = 300
         NODES = 64
         TEXT = 400
-        HEAD = %w[v seq time mono level event swarm node pid mold].freeze
-        LONG = %w[threads tasks backtrace].freeze
-        private_constant :LINES, :NODES, :TEXT, :HEAD, :LONG
+        SHOWN = %w[node pid mold].freeze # in other places
+        private_constant :LINES, :NODES, :TEXT, :SHOWN
 
         def initialize
           @lines = []
@@ -27,14 +26,24 @@ module Skep
         def backtraces(node) = @backtraces[node]
 
         def add(event)
-          keep_backtraces(event) if event["event"] == "node_backtraces"
-          line = { **event.slice("seq", "time", "level", "event", "pid"),
-                   "node" => event["node"]&.to_s, "text" => text(event) }.compact
+          line = event.is_a?(Control::EventGap) ? gap(event) : line(event)
           @lines = [*@lines, line].last(LINES)
           line
         end
 
         private
+
+        # seq: the page tells lines apart by it.
+        def gap(gap)
+          @gaps = @gaps.to_i + 1
+          { "seq" => "gap #{@gaps}", "gap" => gap.to_s }
+        end
+
+        def line(event)
+          keep_backtraces(event) if event["event"] == "node_backtraces"
+          { **event.slice("seq", "time", "level", "event", "pid"),
+            "node" => event["node"]&.to_s, "text" => text(event) }.compact
+        end
 
         # Builds a new Hash: threads that answer requests read the old one.
         def keep_backtraces(event)
@@ -43,10 +52,7 @@ module Skep
         end
 
         def text(event)
-          facts = event.except(*HEAD, *LONG).map do |key, value|
-            "#{key}=#{value.is_a?(String) ? value : JSON.generate(value)}"
-          end
-          whole = facts.join(" ")
+          whole = Control::EventText.words(event, except: SHOWN).join(" ")
           whole.size > TEXT ? "#{whole[0, TEXT]}…" : whole
         end
       end

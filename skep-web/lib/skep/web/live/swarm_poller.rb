@@ -3,9 +3,10 @@
 module Skep
   class Web
     module Live
-      # One swarm, for all open pages. Follows its events, and polls its status at an interval: soon
-      # after an event, and less often if answers take long. If the swarm is away, it reports that
-      # to the pages, and polls until the swarm is back.
+      # One swarm, for all open pages. Begins with what the swarm has kept of its past, or with what
+      # happened since the last page was closed. Follows its events, and polls its status at an
+      # interval: soon after an event, and less often if answers take long. If the swarm is away, it
+      # reports that to the pages, and polls until the swarm is back.
       #
       #   poller = SwarmPoller.new("billing", path, 2.0) { |facts| … }   # what to send to pages
       #   poller.start(loop)
@@ -62,7 +63,7 @@ module Skep
         def follow
           return if @stream
 
-          @stream = @client.events_async
+          @stream = @client.history_async(after: @position, series: true)
           @stream_watch = @loop.watch(@stream) { receive_events }
         end
 
@@ -76,13 +77,23 @@ module Skep
         end
 
         def receive_events
-          @stream.read.each do |event|
+          live = @stream.read
+          show_past
+          live.each do |event|
             @report.call({ swarm: @name, event: @events.add(event) })
             poll_within(SOON)
           end
           stream_ended if @stream.ended?
         rescue SystemCallError, Control::InvalidAnswer
           stream_ended
+        end
+
+        # Once for all of its events: a page gets everything anew.
+        def show_past
+          past = @stream.take_past or return
+          past.each { |event| @events.add(event) }
+          @series.fill(@stream.series) if @stream.series
+          @report.call(snapshot) if past.any? || @stream.series
         end
 
         # Where the swarm has too many followers, the next poll tries again; else it has ended.
@@ -129,6 +140,7 @@ module Skep
 
         def end_stream
           @stream_watch&.cancel
+          @position = @stream.position if @stream
           @stream&.close
           @stream = @stream_watch = nil
         end

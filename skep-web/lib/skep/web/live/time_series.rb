@@ -3,15 +3,16 @@
 module Skep
   class Web
     module Live
-      # Numbers of the last quarter of an hour, one in each STEP seconds, for charts.
+      # Numbers of the last half hour, one in each STEP seconds, for charts.
       #
       #   series = TimeSeries.new
       #   series.add({ "lag" => 12 }, now)  # => the point of the step that has ended, if one has
       #   series.to_h(now)                  # => {step:, at:, lines: {"lag" => [nil, 12, …]}, …}
+      #   series.fill({ "at" => [900.0], "lines" => { "lag" => [3] } })   # what was measured before
       #
       # It keeps the first LIMIT lines only.
       class TimeSeries
-        STEP = 3.0
+        STEP = 6.0
         STEPS = 300
         LIMIT = 400
         private_constant :STEP, :STEPS, :LIMIT
@@ -27,6 +28,17 @@ module Skep
           keep(ended) if ended
           @last = { at:, numbers: numbers.compact.first(LIMIT).to_h }
           ended
+        end
+
+        # Adds numbers of the supervisor, which may be older than those that are known.
+        def fill(series)
+          series["lines"].each do |name, values|
+            next unless @lines.key?(name) || @lines.size < LIMIT
+
+            points = series["at"].zip(values).filter_map { |at, value| [step(at), value] if value }
+            all = points.to_h.merge(@lines.fetch(name, {}))
+            @lines[name] = all.sort.to_h if all.any?
+          end
         end
 
         def to_h(now)

@@ -48,6 +48,12 @@ module Skep
           draw_soon
         end
 
+        # The events that the swarm had kept. Backtraces among them were not asked for here.
+        def past_arrived(events)
+          @model.add(events)
+          draw_soon
+        end
+
         def failed(sentence)
           @model.problem = "#{sentence}; waiting for it"
           draw_soon

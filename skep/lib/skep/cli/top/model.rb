@@ -70,9 +70,9 @@ module Skep
           @selected = nodes[(index + steps).clamp(0, nodes.size - 1)]["id"]
         end
 
-        # Events of level debug aren't shown.
+        # Events of level debug aren't shown. An EventGap is where some are missing.
         def add(events)
-          @events.concat(events.reject { |event| event["level"] == "debug" })
+          @events.concat(events.reject { |one| one.is_a?(Hash) && one["level"] == "debug" })
           @events.shift(@events.size - KEPT_EVENTS) if @events.size > KEPT_EVENTS
         end
 

@@ -7,7 +7,7 @@
 #   poller.send_command("scale", nodes: 4) { |answer| … }
 #   poller.close
 #
-# It calls the listener's status_changed, events_arrived, failed and notice (see App).
+# It calls the listener's status_changed, past_arrived, events_arrived, failed and notice (see App).
 # It asks for the status once a second, and half a second after the last time if there were events.
 # If the swarm has ended it asks on, until the swarm is back.
 module Skep
@@ -82,7 +82,7 @@ module Skep
         end
 
         def follow
-          @events = @client.events_async
+          @events = @client.history_async(after: @position)
           watch(@events) { read_events }
         rescue Control::Unreachable # the next poll reports why
           @events = nil
@@ -90,6 +90,8 @@ module Skep
 
         def read_events
           events = @events.read
+          past = @events.take_past
+          @listener.past_arrived(past) if past&.any?
           if events.any?
             @listener.events_arrived(events)
             poll_soon
@@ -103,6 +105,7 @@ module Skep
         def stop_following
           @listener.notice("events aren't shown: #{@events.error}") if @events.error
           @follow_at = OS.now + (@events.error ? RETRY_AFTER_REFUSAL : 0)
+          @position = @events.position
           drop(@events)
           @events = nil
         end

@@ -7,30 +7,19 @@ module Skep
       # Styler.
       module EventLine
         STYLES = { "warn" => :yellow, "error" => :red }.freeze
-        HIDDEN = %w[v seq time mono level event swarm threads tasks backtrace].freeze
         CLOCK = 11..18
         NAME = 18 # columns of a name that isn't longer
-        private_constant :STYLES, :HIDDEN, :CLOCK, :NAME
+        private_constant :STYLES, :CLOCK, :NAME
 
         module_function
 
         def pieces(event)
-          facts = ordered(event.except(*HIDDEN).compact)
+          return [["#{event}", :yellow]] if event.is_a?(Control::EventGap)
+
           name = UI::DisplayWidth.ljust(UI.clean(event["event"]), NAME)
           [["#{UI.clean(event["time"].to_s[CLOCK])} ", :dim], ["#{name} ", STYLES[event["level"]]],
-           [UI.clean(facts.join(" "))]]
+           [UI.clean(Control::EventText.words(event).join(" "))]]
         end
-
-        # What failed and where comes first: the end of a line may not fit.
-        def ordered(facts)
-          return words(facts) unless facts["error"]
-
-          place, rest = Plugin.place(facts)
-          [*place, *words(rest.slice("at", "error")), *words(rest.except("at", "error"))]
-        end
-
-        def words(facts) = facts.map { |name, value| "#{name}=#{word(value)}" }
-        def word(value) = value.is_a?(String) ? value : JSON.generate(value, max_nesting: 0)
       end
 
       # The lines on the screen, of a Model and a size.

@@ -38,7 +38,20 @@ module Skep
             "nodes" => @node_pool ? shown.map { |slot| slot_condition(slot) } : [] }
         end
 
+        # What charts show of the nodes; of their work only what nodes have added up themselves.
+        def figures
+          { "nodes" => @node_pool ? shown.map { |slot| slot_figures(slot) } : [] }
+        end
+
         private
+
+        def slot_figures(slot)
+          node = slot.node
+          memory = node&.node_memory&.to_plain(OS.now)
+          work = node ? { "done" => @node_pool.scoreboard.done(node), **node.work } : {}
+          { "id" => slot.id, "pid" => slot.pid, "memory" => memory,
+            "work" => work.slice("done", "rate", "lag") }
+        end
 
         def facts
           { name: @supervisor.config&.name, pid: Process.pid, state: @supervisor.state,

@@ -1,4 +1,4 @@
-// Lines and areas over the last quarter of an hour, as an SVG that is as wide as its parent.
+// Lines and areas over the last half hour, as an SVG that is as wide as its parent.
 //
 //   const chart = new Chart([{ line: "own", tone: "own" }, { line: "shared", tone: "shared" }], { stacked: true })
 //   chart.show(history)        // History: lines by name
@@ -8,7 +8,7 @@
 
 import { draw, make, mark, set } from "./dom.js"
 
-const LEAST = 40 // points, so that the first values don't fill the whole width
+const LEAST = 20 // points, so that the first values don't fill the whole width
 const BRIDGE = 5
 
 export class History {

@@ -242,6 +242,16 @@ async function turn() {
   await look().finally(() => { due = setTimeout(turn, 10_000) })
 }
 
+// The lists are read again soon after an event of a dead letter, so that no count is older than the
+// events beside it.
+let recount = null
+addEventListener("dead-letter", () => {
+  recount ??= setTimeout(() => {
+    recount = null
+    for (const topic of topics.values()) topic.want(Date.now())
+  }, 3000)
+})
+
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return
   for (const topic of topics.values()) topic.want(Date.now() - OLD)

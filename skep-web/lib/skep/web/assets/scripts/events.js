@@ -1,9 +1,9 @@
-// Events as they happen, the newest first, and what was in flight when nodes crashed.
+// The last events and those that happen, the newest first, and what was in flight when nodes crashed.
 
 import { find, keyed, make, set } from "./dom.js"
 import * as format from "./format.js"
 
-const MOST = 100
+const MOST = 300
 
 export function showEvents(events) {
   const lines = new Map(events.slice(-MOST).reverse().map((event) => [`${event.seq} ${event.time}`, event]))
@@ -11,7 +11,9 @@ export function showEvents(events) {
   find("events").classList.toggle("none", !lines.size)
 }
 
-function line({ time, level, event, node, text }) {
+// gap: how many events are missing there.
+function line({ time, level, event, node, text, gap }) {
+  if (gap) return make("li", { class: "gap" }, gap)
   return make("li", { class: level },
               make("time", { datetime: time }, format.time(time)),
               make("b", {}, event.replaceAll("_", " ")),

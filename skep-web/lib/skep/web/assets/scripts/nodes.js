@@ -89,7 +89,7 @@ async function showThreads(place, node) {
   const found = [hang && account(`At its last hang (${hang.reason}), ${format.span(hang.seconds_ago)} ago`, hang),
                  asked && account(`Requested at ${format.time(asked.time)}`, asked)].filter(Boolean).flat()
   place.replaceChildren(...(found.length ? found :
-    [make("p", { class: "muted" }, "None yet: the node has not hung, and nobody has requested backtraces since this page was opened.")]))
+    [make("p", { class: "muted" }, "None: the node has not hung, and nobody has requested backtraces lately.")]))
 }
 
 // Ruby's view of the threads, then the kernel's, which works for every hang.

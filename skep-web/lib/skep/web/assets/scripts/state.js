@@ -17,7 +17,8 @@ export function receive({ swarm, is, series, events, changes, point, event }) {
   if (!known) return
   if (changes) known.view = merge(known.view, changes)
   if (point) known.history.add(point)
-  if (event) known.events = [...known.events, event].slice(-100)
+  if (event?.event === "dead_lettered") dispatchEvent(new Event("dead-letter"))
+  if (event) known.events = [...known.events, event].slice(-300)
 }
 
 // JSON Merge Patch, RFC 7396.
