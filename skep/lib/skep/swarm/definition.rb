@@ -3,7 +3,8 @@
 # Reads and checks what the user has declared.
 #
 # Config checks all options and has the table of them. EnvironmentOptions reads them from SKEP_*
-# variables. Loader loads a swarm file. RunDirectory is the directory of control sockets.
+# variables. Loader loads a swarm file. RunDirectory is the directory of control sockets,
+# AbstractSocket replaces it where there can be none. Revision finds out which code is deployed.
 module Skep
   class Swarm
     module Definition
@@ -16,6 +17,8 @@ require "skep/spelling"
 
 require "skep/swarm/definition/invalid_description"
 require "skep/swarm/definition/run_directory"
+require "skep/swarm/definition/abstract_socket"
+require "skep/swarm/definition/revision"
 require "skep/swarm/definition/config"
 require "skep/swarm/definition/environment_options"
 require "skep/swarm/definition/loader"

@@ -17,6 +17,7 @@ module Skep
       attr_reader :id # the node's number, 0 to nodes - 1; nil: a spare without a slot
       attr_reader :swarm # the swarm's name
       attr_reader :mold # the number of the mold it was forked from
+      attr_reader :revision # of the code that it runs; nil: not known
 
       # report: sends a message to the supervisor. page_index: of the node's cells on the page.
       # placed: false while another process holds the slot. warm_after: items that one thread must
@@ -24,7 +25,8 @@ module Skep
       # blocks of Swarm#on_error. pages: IOs of IPC::ProgressPages.
       def initialize(id:, swarm:, mold:, page:, layout:, report:, beat_every: 10.0, page_index: id,
                      placed: true, warm_after: nil, suspects: nil, stop_timeout: nil, on_error: [],
-                     boot_timeout: nil, pages: [])
+                     boot_timeout: nil, pages: [], revision: nil)
+        @revision = revision
         @id, @page_index, @swarm, @mold, @placed = id, page_index, swarm, mold, placed
         @warm_after, @stop_timeout, @suspects = warm_after, stop_timeout, suspects
         @report, @on_error = report, on_error

@@ -239,6 +239,11 @@ module Skep
       end
 
       def file = @launcher.file
+      # Returns the revision of the code of a file with that plain data; nil if it isn't known.
+      def revision(plain)
+        read(plain).revision || Definition::Revision.found((file unless @launcher.program?))
+      end
+
       def state = @lifecycle.state
       def failures = @lifecycle.failures
       def outcome = @lifecycle.outcome

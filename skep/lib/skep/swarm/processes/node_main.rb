@@ -41,7 +41,7 @@ module Skep
                              beat_every: config.liveness_timeout / Health::LivenessPolicy::BEATS,
                              placed: birth["placed"], warm_after: config.refork_after,
                              suspects: birth["suspects"], pages:, stop_timeout: config.stop_timeout,
-                             boot_timeout: config.boot_timeout,
+                             boot_timeout: config.boot_timeout, revision: config.revision,
                            on_error: swarm.__hooks(:on_error))
           @helper_main = helper_main if helper?
         end

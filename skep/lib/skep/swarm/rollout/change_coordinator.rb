@@ -117,7 +117,7 @@ module Skep
           return refuse(name, why, done) if why
 
           @under_way = name
-          events.publish(:"#{name}_started")
+          events.publish(:"#{name}_started", revision: node_pool.revision)
           began = OS.now
           yield(->(failure, hint = nil) { over(name, failure, hint, began, done) }).start
         end
@@ -133,7 +133,7 @@ module Skep
           duration = (OS.now - began).round(3)
           return failed(name, failure, hint, duration, done) if failure
 
-          events.publish(:"#{name}_finished", duration:)
+          events.publish(:"#{name}_finished", duration:, revision: node_pool.revision)
           done&.call(nil)
         end
 

@@ -42,7 +42,8 @@ module Skep
 
         def facts
           { name: @supervisor.config&.name, pid: Process.pid, state: @supervisor.state,
-            skep: VERSION, ruby: RUBY_VERSION, nodes_from: @supervisor.config&.nodes_from,
+            skep: VERSION, ruby: RUBY_VERSION, revision: @node_pool&.revision,
+            nodes_from: @supervisor.config&.nodes_from,
             crash_loop: @node_pool&.all&.any?(&:looping?) || false,
             uptime: (OS.now - @supervisor.started_at).round(3),
             supervisor: process_figures, events: @supervisor.events.counts,
