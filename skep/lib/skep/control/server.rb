@@ -13,8 +13,9 @@ require "time"
 #   {"v":1,"follow":{"seq":41}}\n     # then each event as it happens, until the client closes:
 #   {"v":1,"seq":42,"time":"…","mono":1234.5,"level":"warn","event":"node_died","node":0,…}\n
 #
-# With `control: false` there is no socket. CommandHandler lists the other commands. Events are
-# numbered from the supervisor's first one, so that a follower knows how many it has missed. A
+# With `control: false` there is no socket. Where there can be no run directory, it is an abstract
+# socket, and only this user and root are served. CommandHandler lists the other commands. Events
+# are numbered from the supervisor's first one, so that a follower knows how many it has missed. A
 # client that sends nothing, reads nothing or sends too much is closed at a deadline or at a limit.
 module Skep
   module Control
@@ -41,6 +42,8 @@ module Skep
 
       def configured(supervisor)
         @supervisor = supervisor
+        return serve_abstract(supervisor.abstract_lock.server) if supervisor.abstract_lock
+
         @path = supervisor.config.control_path
         return remove_leftover unless supervisor.config.control?
 
@@ -50,7 +53,7 @@ module Skep
 
       # USR1: makes the socket again if it was removed. Another file at its path stays.
       def reopen
-        return if @server.nil? || identity
+        return if @server.nil? || @abstract || identity
 
         before = @server
         listen
@@ -73,6 +76,15 @@ module Skep
       end
 
       private
+
+      # The lock of the swarm's name has made it, unless there can be none.
+      def serve_abstract(server)
+        return unless server
+
+        @server, @abstract = server, true
+        @server.listen(Swarm::Supervisor::Acceptor.queue)
+        accept_clients
+      end
 
       def accept_clients
         @acceptor = Swarm::Supervisor::Acceptor.new(@server, @supervisor.loop) do |socket|
@@ -107,6 +119,8 @@ module Skep
 
       # Closes the longest idle session if there are too many, or refuses this one.
       def accept(socket)
+        return socket.close if @abstract && !Swarm::Definition::AbstractSocket.trusted?(socket)
+
         @sessions.find(&:idle?)&.close if @sessions.size >= MAX_CLIENTS
         @sessions.size >= MAX_CLIENTS ? socket.close : start_session(socket)
       end

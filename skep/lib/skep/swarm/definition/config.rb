@@ -195,6 +195,9 @@ module Skep
 
         def control? = control != false
 
+        # Returns true if the user has named the place of the control socket and of the name's lock.
+        def control_named? = control ? true : RunDirectory.named_by_environment?
+
         # Returns the directory of the control socket. It isn't checked yet.
         def control_directory
           RunDirectory.new(File.dirname(control_path), named: control ? true : false)
