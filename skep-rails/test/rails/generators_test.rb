@@ -84,13 +84,15 @@ class RailsGeneratorsTest < Skep::TestCase
     Dir.mktmpdir do |directory|
       FileUtils.mkdir(File.join(directory, "test"))
       out = generate(directory, "skep:install / skep:consumer billing/orders --model Order " \
-                                "--topic orders.v2")
+                                "--topic orders.v2 / skep:consumer orders")
       consumer, test, swarm = %w[app/consumers/billing/orders_consumer.rb
                                  test/consumers/billing/orders_consumer_test.rb
                                  config/skep.rb].map { |path| read(directory, path) }
       assert_match(/^class Billing::OrdersConsumer$.* Order\.upsert\(message\.value\)$/m, consumer)
       assert_match(/^class Billing::OrdersConsumerTest <.*\.work\("orders\.v2"\)$/m, test)
-      assert_equal 1, swarm.scan("Billing::OrdersConsumer.new.call(batch, node)").size
+      %w[Billing::OrdersConsumer OrdersConsumer].each do |name|
+        assert_equal 1, swarm.scan(/^  \)\).* #{name}\.new\.call\(batch, node\)/).size
+      end
       assert_match(/group: "shop\.orders\.v2", topics: "orders\.v2".*}\nend\n\z/m, swarm)
       assert_equal 1, swarm.scan(/^require "skep\/kafka"$/).size
       assert_includes out, "skip  config/skep.rb: it has Billing::OrdersConsumer"

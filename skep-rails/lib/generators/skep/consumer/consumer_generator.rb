@@ -57,7 +57,9 @@ module Skep
 
       def add_to_swarm
         text = File.read(File.join(destination_root, SWARM))
-        return say_status(:skip, "#{SWARM}: it has #{consumer}", :yellow) if text.include?(consumer)
+        if text.match?(/^[^#\n]*(?<![:\w])#{consumer}\b/) # the generated file has one in a comment
+          return say_status(:skip, "#{SWARM}: it has #{consumer}", :yellow)
+        end
 
         found = text.match(BLOCK)
         return say("\nAdd this to #{SWARM}:\n\n#{work("swarm")}") unless found
