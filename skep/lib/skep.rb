@@ -31,20 +31,7 @@ module Skep
   private_class_method :activate_gem
   activate_gem
 
-  # Loads a file of another gem, and returns false if that gem isn't there, or RubyGems refuses it:
-  # it may be one for another version of skep.
-  def self.load_part(feature)
-    require feature
-    true
-  rescue LoadError => e
-    refused = defined?(::Gem::LoadError) && e.is_a?(::Gem::LoadError)
-    raise unless refused || e.path == feature
-
-    false
-  end
-  private_class_method :load_part
-
-  unless load_part("skep/work")
+  if OptionalGem.try_require("skep/work")
     %i[map each each_with_index flat_map filter_map].each do |name|
       define_singleton_method(name) do |*, **|
         raise Error, "Skep.#{name} is in the gem skep-map, which isn't there in version " \
@@ -53,5 +40,5 @@ module Skep
       end
     end
   end
-  load_part("skep/rails") if defined?(::Rails::Railtie)
+  OptionalGem.try_require("skep/rails") if defined?(::Rails::Railtie)
 end

@@ -2,7 +2,8 @@
 
 # HUP, or `skep reload`: a new mold loads the current file beside the old one. It first starts one
 # canary node; if that boots, the other nodes are replaced. If the new code fails, the old nodes
-# continue, and the supervisor reports why.
+# continue, and the supervisor reports why. The revision that the deploy has written is read again,
+# and is in the events, in the status and in the nodes.
 require_relative "scenario"
 
 CODE = <<~RUBY
@@ -10,7 +11,7 @@ CODE = <<~RUBY
     swarm.on_boot { |node| %<boot_code>s }
     swarm.on(:node_ready) { |facts| nil }
     swarm.work do |node|
-      node.event(:runs, version: %<version>s)
+      node.event(:runs, version: %<version>s, revision: node.revision)
       %<work>s
       node.ready!
       node.wait until node.stopping?
@@ -41,10 +42,14 @@ Scenario.play do
   swarm.await("mold_ready")
 
   write(swarm, 2)
+  File.write(File.join(swarm.directory, "REVISION"), "r2\n")
   swarm.signal(:HUP)
-  swarm.await("reload_finished")
+  finished = swarm.await("reload_finished")
+  must("read the revision again") do
+    [finished, swarm.status("code")].all? { |facts| facts["revision"] == "r2" }
+  end
   must("run the new code on all nodes") do
-    swarm.await("runs", times: 3) { |event| event["version"] == 2 }
+    swarm.await("runs", times: 3) { |event| event.values_at("version", "revision") == [2, "r2"] }
     ready?(swarm) && swarm.status("code")["nodes"].map { |node| node["mold"] }.uniq == [1]
   end
 

@@ -43,7 +43,8 @@ class KafkaQuarantineTest < KafkaCase
                    "skep.error" => "Skep::Kafka::CrashedNode: The node crashed 3 times while " \
                                    "it processed only this message " \
                                    "(SIGSEGV; SIGKILL, hung; SIGKILL, oom)",
-                   "skep.host" => Socket.gethostname }, letter.headers)
+                   "skep.host" => Socket.gethostname, "skep.revision" => "4f0c1e2" },
+                 letter.headers)
   end
 
   test "the error counts crashes near the message apart from those that prove it" do

@@ -247,7 +247,7 @@ class KafkaSourceTest < KafkaCase
     assert_equal({ "skep.topic" => "orders", "skep.partition" => "0", "skep.offset" => "2",
                    "skep.error" => "ArgumentError: can't read it", "skep.attempts" => "2",
                    "skep.error_at" => "#{__FILE__.delete_prefix("#{Dir.pwd}/")}:#{line}",
-                   "skep.host" => Socket.gethostname },
+                   "skep.host" => Socket.gethostname, "skep.revision" => "4f0c1e2" },
                  dead.headers)
   end
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "skep/optional_gem"
+
 # What another gem adds to skep: a command, events, metrics, and how its kind of work is shown. The
 # gem skep-NAME has a file skep/plugin/NAME.rb for it. NAME is also the command `skep NAME`, and the
 # `kind` of the work.
@@ -92,12 +94,11 @@ module Skep
       # A gem that RubyGems refuses, as it lacks a gem that it depends on, stops no command of the
       # others.
       def load_file(name)
-        require "skep/plugin/#{name}"
-      rescue LoadError => e
-        return if e.path == "skep/plugin/#{name}"
-        raise unless defined?(::Gem::LoadError) && e.is_a?(::Gem::LoadError)
+        feature = "skep/plugin/#{name}"
+        error = OptionalGem.try_require(feature)
+        return if error.nil? || error.path == feature
 
-        warn("skep: the gem skep-#{name} is left out: #{e.message.lines.first.chomp}")
+        warn("skep: the gem skep-#{name} is left out: #{error.message.lines.first.chomp}")
       end
     end
 

@@ -92,6 +92,14 @@ class ForeignAnswersTest < Skep::TestCase
     end
   end
 
+  test "the first line of a status names the revision, a commit of Git by its first digits" do
+    { "v2.1" => ", revision v2.1", "4f0c1e2ab" * 4 + "cdef" => ", revision 4f0c1e2ab4f0",
+      "\e[2J" => ", revision ^[[2J", nil => "", 1 => "" }.each do |revision, words|
+      @answer = JSON.generate({ status: { **STATUS, revision: } })
+      assert_equal "a: running, pid 3, up 1 s, skep 1#{words}\n", skep("status").first.lines.first
+    end
+  end
+
   test "status --exit-status is 1 in a crash loop and without a ready node" do
     { [] => 1, %w[booting] => 1, %w[booting ready] => 0, %w[spare] => 1 }.each do |states, code|
       nodes = states.each_with_index.map { |state, id| { **NODE, id:, state: } }

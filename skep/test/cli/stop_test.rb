@@ -24,15 +24,25 @@ class StopCommandTest < Skep::TestCase
     assert_equal [0, "stopping\n", ""], stop("--no-wait", exit_code: 2)
   end
 
+  test "names the nodes that failed during the stop, and not those before" do
+    died = [{ event: "node_died", node: 0, signal: "KILL" }, { event: "swarm_stopping" },
+            { event: "node_died", node: 1, exit_status: 1 },
+            { event: "node_died", node: "\e2", signal: "SEGV", reason: "crash" }]
+    assert_equal [0, "plain has stopped, exit code 0\n",
+                  "skep: plain: failed while it stopped: node 1 (exit status 1), node ^[2 " \
+                  "(SIGSEGV crash); node_failed and node_died in the log say how\n"],
+                 stop(exit_code: 0, died:)
+  end
+
   private
 
-  def stop(*words, exit_code:, follows: FOLLOWS)
+  def stop(*words, exit_code:, follows: FOLLOWS, died: [])
     Dir.mktmpdir do |directory|
       path = "#{directory}/a.sock"
       pid, reader = in_child do |writer|
         server = UNIXServer.new(path) # its peers see this process
         writer.puts
-        serve(server, exit_code, follows)
+        serve(server, exit_code, follows, died)
       end
       wait_readable(reader).gets
       out, err = StringIO.new, StringIO.new
@@ -43,7 +53,7 @@ class StopCommandTest < Skep::TestCase
   end
 
   # Answers until it is stopped. Then it ends, with its last event before that.
-  def serve(server, exit_code, follows)
+  def serve(server, exit_code, follows, died)
     command = follower = nil
     until command == "stop"
       server.wait_readable(Patience.of(20)) or return
@@ -53,8 +63,12 @@ class StopCommandTest < Skep::TestCase
                       "follow" => follows, "stop" => { done: "stop" } }.fetch(command))
       command == "follow" ? follower = client : client.close
     end
-    event = { seq: 2, event: "swarm_stopped", swarm: "plain", level: "info", exit_code: }
-    reply(follower, event) if follower && follows == FOLLOWS
+    return unless follower && follows == FOLLOWS
+
+    events = [*died, { event: "swarm_stopped", exit_code: }]
+    events.each.with_index(2) do |event, seq|
+      reply(follower, { seq:, swarm: "plain", level: "info", **event })
+    end
   end
 
   def reply(client, facts) = client.puts(Skep::Control.line(**facts))

@@ -7,6 +7,7 @@ require "skep/control"
 # Clients that follow a swarm's events over its control socket.
 class EventStreamTest < Skep::TestCase
   Supervisor = Struct.new(:loop, :config) do
+    def abstract_lock = nil
     def events = @events ||= Skep::Swarm::Runtime::EventBus.new
   end
 

@@ -8,6 +8,7 @@ require "skep/control"
 class ControlServerTest < Skep::TestCase
   Supervisor = Struct.new(:loop, :config, :stopped) do
     def events = @events ||= Skep::Swarm::Runtime::EventBus.new
+    def abstract_lock = nil
     def snapshot = { name: "a", nodes: [] }
     def stop = self.stopped = true
     def quiet? = false

@@ -10,7 +10,7 @@ end
 module Snapshots
   STATUS = {
     "name" => "billing", "pid" => Process.pid, "state" => "running", "skep" => "1.2.3",
-    "ruby" => "3.4.1", "crash_loop" => false, "uptime" => 12.5,
+    "ruby" => "3.4.1", "revision" => "4f0c1e2", "crash_loop" => false, "uptime" => 12.5,
     "supervisor" => { "memory" => { "rss" => 12_000_000 }, "descriptors" => 21, "cpu" => 0.4 },
     "events" => { "node_died" => 2 },
     "recovery" => { "count" => 2, "sum" => 0.4, "buckets" => [[0.02, 1], [0.38, 1]] },

@@ -14,7 +14,7 @@ class SwarmCollectorTest < Skep::TestCase
                                              unhealthy: "no disk"),
                                      spare]))
     {
-      'skep_build_info{swarm="billing",version="1.2.3",ruby="3.4.1"}' => "1",
+      'skep_build_info{swarm="billing",version="1.2.3",ruby="3.4.1",revision="4f0c1e2"}' => "1",
       'skep_swarm_state{state="running"}' => "1", 'skep_swarm_state{state="quiet"}' => "0",
       "skep_nodes_wanted" => "2", 'skep_nodes{state="ready"}' => "1",
       'skep_nodes{state="spare"}' => "1",

@@ -48,13 +48,22 @@ class SourceOptionsTest < KafkaCase
   test "reports every mistake at once" do
     options = { kafka: {}, threads: 0, max_messages: 1.5, topic: "orders" }
     found = Skep::Kafka::Source.new(**options).errors
-    assert_errors found, "has no option topic (did you mean topics?). Its options: kafka, group",
+    assert_errors found, "has no option topic (did you mean topics?)",
                   "bootstrap.servers is missing",
                   "group must be the name of a consumer group (got nil)",
                   "topics must name at least one topic",
                   "threads must be a whole number from 1 to 1000 (got 0). The threads of a node " \
                   "share one processor; for more of them add nodes.",
                   "max_messages must be a whole number from 1 (got 1.5)"
+  end
+
+  test "unknown options are one sentence, with the list of options once where no name is near" do
+    near = Skep::Kafka::Source.new(**GOOD, max_attempt: 3, treads: 2).errors
+    assert_equal ["Skep::Kafka::Source has no option max_attempt (did you mean max_attempts?), " \
+                  "treads (did you mean threads?)"], near
+    far = Skep::Kafka::Source.new(**GOOD, max_attempt: 3, colour: 1, zebra: 2).errors
+    assert_equal 1, far.size
+    assert_match(/max_attempts\?\), colour, zebra\. Its options: kafka, group/, far.first)
   end
 
   test "warns of a producer whose messages no broker confirms" do

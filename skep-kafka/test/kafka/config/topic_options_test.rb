@@ -51,7 +51,7 @@ module Skep
         assert_equal 1, found.grep(/\Athreads must be a whole number/).size
         assert_equal 1, found.grep(/bootstrap.servers is missing/).size
         [/\Atopic orders: threads is an option of the whole source\z/,
-         /\Atopic orders: .* no option max_attempt \(did you mean max_attempts\?\)\. Its options: /,
+         /\Atopic orders: .* no option max_attempt \(did you mean max_attempts\?\)\z/,
          /\Atopic refunds: it needs a handler: source\.topic\("refunds"\) { \|batch, node\| … }\z/,
          /\Atopic refunds: weight must be a number from 0\.01 to 100 \(got 0\)\z/,
          /\Atopic re funds: topics has an invalid name \("re funds"\)/].each do |sentence|

@@ -17,6 +17,19 @@ module Skep
                      [token.expires_at, token.principal, token.pairs]
       end
 
+      test "a JWT of an issuer whose clock is ahead lives no longer than it was issued for" do
+        now = 1_800_000_000
+        expiry = ->(**claims) { Token.expiry(claims.transform_keys(&:to_s), now:) }
+
+        assert_equal now + 300, expiry.call(iat: now + 500, exp: now + 800)
+        assert_equal now + 200, expiry.call(iat: now - 100, exp: now + 200)
+        assert_equal now + 800, expiry.call(exp: now + 800)
+        assert_equal now + 800, expiry.call(iat: "now", exp: now + 800)
+        assert_equal now + 800, expiry.call(iat: now + 900, exp: now + 800)
+        soon = Token.of(jwt({ iat: Time.now.to_i + 5_000, exp: Time.now.to_i + 5_060 })).expires_at
+        assert_operator soon / 1000.0 - Time.now.to_f, :<=, 60
+      end
+
       test "values of a Hash override the claims of its JWT" do
         token = Token.of({ token: jwt({ sub: "a", exp: 1 }), expires_at: Time.at(2.5),
                            principal: "b", extensions: { region: "eu" } })

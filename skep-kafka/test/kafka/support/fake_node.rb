@@ -34,6 +34,7 @@ class FakeNode
     @wake, @waker = IO.pipe
   end
 
+  def revision = "4f0c1e2"
   def ready! = report("ready")
   def __boot_time_left = @boot_time_left
   def __progress_pages = nil

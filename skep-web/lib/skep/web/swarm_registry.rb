@@ -13,7 +13,7 @@ module Skep
       def initialize(names, controls)
         @directory = Swarm::Definition::RunDirectory.path
         Swarm::Definition::RunDirectory.new(@directory).check unless names.empty? && controls.any?
-        sockets = [*names.map { |name| File.join(@directory, "#{name}.sock") }, *controls]
+        sockets = [*names.map { |name| named(name) }, *controls]
         @seen = sockets.to_h { |path| [name_of(path), path] }
         @all = @seen.empty?
       end
@@ -45,10 +45,19 @@ module Skep
       def name_of(path) = File.basename(path, ".sock").scrub
 
       def running
-        Dir.glob("*.sock", base: @directory).sort.to_h do |file|
-          [name_of(file), File.join(@directory, file)]
-        end
+        files = Dir.glob("*.sock", base: @directory).sort.map { |file| File.join(@directory, file) }
+        [*abstract, *files].to_h { |path| [name_of(path), path] }
       end
+
+      # A swarm that had no run directory has an abstract socket.
+      def named(name)
+        path = File.join(@directory, "#{name}.sock")
+        return path if File.socket?(path)
+
+        abstract.find { |one| name_of(one) == name } || path
+      end
+
+      def abstract = Swarm::Definition::AbstractSocket.paths
     end
   end
 end

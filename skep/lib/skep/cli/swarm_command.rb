@@ -55,6 +55,9 @@ module Skep
         path = File.join(directory, "#{name}.sock")
         return path if ours?(path)
 
+        abstract = running_abstract.find { |one| name_of(one) == name }
+        return abstract if abstract
+
         why = without_socket(path) and raise CommandFailed, why
         raise CommandFailed, "no swarm called #{name} runs in #{directory}: #{advice(name)}"
       end
@@ -95,8 +98,13 @@ module Skep
 
       # The paths of the control sockets at which a swarm listens.
       def running
-        Dir.glob("*.sock", base: directory).sort.map { |file| File.join(directory, file) }
-           .select { |path| ours?(path) && listens?(path) }
+        files = Dir.glob("*.sock", base: directory).sort.map { |file| File.join(directory, file) }
+        files.select { |path| ours?(path) && listens?(path) } + running_abstract
+      end
+
+      # The same of swarms without a run directory.
+      def running_abstract
+        Swarm::Definition::AbstractSocket.paths.select { |path| listens?(path) }
       end
 
       def name_of(path) = File.basename(path, ".sock")

@@ -20,22 +20,23 @@ module Skep
     class Connection
       CHUNK = 65_536
       MAX_BYTES = 64 * 1024 * 1024 # of an answer, or of an event
-      private_constant :CHUNK, :MAX_BYTES
+      ABSTRACT = Swarm::Definition::AbstractSocket
+      private_constant :CHUNK, :MAX_BYTES, :ABSTRACT
 
       class << self
         # timeout: nil waits for ever.
         def connect(path, timeout)
-          open_socket do |socket|
+          open_socket(path) do |socket, address|
             socket.nonblock = false
             seconds, part = (timeout || 0.0).divmod(1)
             socket.setsockopt(:SOCKET, :SNDTIMEO, [seconds, (part * 1e6).round].pack("l!2"))
-            socket.connect(Socket.sockaddr_un(path))
+            socket.connect(address)
             socket.remote_address
           end
         end
 
         def connect_nonblock(path)
-          open_socket { |socket| socket.connect_nonblock(Socket.sockaddr_un(path)) }
+          open_socket(path) { |socket, address| socket.connect_nonblock(address) }
         end
 
         # Returns true if process `pid` of a status is the process that answered (peer), and the
@@ -49,9 +50,13 @@ module Skep
 
         private
 
-        def open_socket
+        # Any user may listen at an abstract address: it must be one that this process trusts.
+        def open_socket(path)
           socket = Socket.new(:UNIX, :STREAM)
-          yield socket
+          yield socket, ABSTRACT.sockaddr(path)
+          trusted = !ABSTRACT.path?(path) || ABSTRACT.trusted?(socket, asking: true)
+          raise Errno::EACCES unless trusted
+
           connection = new(socket)
         ensure
           socket&.close unless connection

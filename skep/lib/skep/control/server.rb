@@ -16,8 +16,9 @@ require "time"
 #   {"v":1,"command":"history","live":true}\n
 #   {"v":1,"history":{"seq":41,"events":12,…}}\n   # then the 12 events that are kept, then as above
 #
-# With `control: false` there is no socket. CommandHandler lists the other commands. Events are
-# numbered from the supervisor's first one, so that a follower knows how many it has missed. A
+# With `control: false` there is no socket. Where there can be no run directory, it is an abstract
+# socket, and only this user and root are served. CommandHandler lists the other commands. Events
+# are numbered from the supervisor's first one, so that a follower knows how many it has missed. A
 # client that sends nothing, reads nothing or sends too much is closed at a deadline or at a limit.
 module Skep
   module Control
@@ -49,6 +50,8 @@ module Skep
 
       def configured(supervisor)
         @supervisor = supervisor
+        return serve_abstract(supervisor.abstract_lock.server) if supervisor.abstract_lock
+
         @path = supervisor.config.control_path
         return without_socket unless supervisor.config.control?
 
@@ -60,7 +63,7 @@ module Skep
 
       # USR1: makes the socket again if it was removed. Another file at its path stays.
       def reopen
-        return if @server.nil? || identity
+        return if @server.nil? || @abstract || identity
 
         before = @server
         listen
@@ -87,6 +90,15 @@ module Skep
       def without_socket
         @history = nil
         remove_leftover
+      end
+
+      # The lock of the swarm's name has made it, unless there can be none.
+      def serve_abstract(server)
+        return unless server
+
+        @server, @abstract = server, true
+        @server.listen(Swarm::Supervisor::Acceptor.queue)
+        accept_clients
       end
 
       def accept_clients
@@ -122,6 +134,8 @@ module Skep
 
       # Closes the longest idle session if there are too many, or refuses this one.
       def accept(socket)
+        return socket.close if @abstract && !Swarm::Definition::AbstractSocket.trusted?(socket)
+
         @sessions.find(&:idle?)&.close if @sessions.size >= MAX_CLIENTS
         @sessions.size >= MAX_CLIENTS ? socket.close : start_session(socket)
       end

@@ -14,6 +14,7 @@ module Skep
         restart_finished reload_finished refork_finished restart_failed reload_failed
         refork_failed
         restart_refused reload_refused reload_ignored option_ignored work_warning
+        run_directory_unusable
         mold_booting mold_ready mold_warmed mold_died mold_load_failed mold_hung mold_protocol_error
         fork_guard fork_failed node_forked node_ready node_assigned node_unassigned node_failed
         node_over_limit

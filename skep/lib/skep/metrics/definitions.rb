@@ -23,8 +23,8 @@ module Skep
       }.freeze
 
       TABLE = <<~TEXT
-        gauge skep_build_info{swarm,version,ruby}
-          The swarm and its versions; always 1.
+        gauge skep_build_info{swarm,version,ruby,revision}
+          The swarm, its versions and the revision of its code; always 1.
         gauge skep_uptime_seconds
           Time since the swarm was started.
         gauge skep_swarm_state{state}

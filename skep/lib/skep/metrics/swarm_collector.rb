@@ -39,7 +39,8 @@ module Skep
       def add(name, value, **labels) = @output.add("skep_#{name}", value, **labels)
 
       def swarm(status)
-        add("build_info", 1, swarm: status["name"], version: status["skep"], ruby: status["ruby"])
+        add("build_info", 1, swarm: status["name"], version: status["skep"], ruby: status["ruby"],
+                             revision: status["revision"])
         add("uptime_seconds", status["uptime"])
         SWARM.each { |state| add("swarm_state", status["state"] == state, state:) }
         add("crash_loop", status["crash_loop"])

@@ -18,6 +18,7 @@ module Skep
       attr_reader :swarm # the swarm's name
       attr_reader :mold # the number of the mold it was forked from
       attr_reader :work_name # nil: a spare without a slot
+      attr_reader :revision # of the code that it runs; nil: not known
 
       # report: sends a message to the supervisor. page_index: of the node's cells on the page.
       # placed: false while another process holds the slot. warm_after: items that one thread must
@@ -25,7 +26,8 @@ module Skep
       # blocks of Swarm#on_error. pages: IOs of IPC::ProgressPages.
       def initialize(id:, swarm:, mold:, page:, layout:, report:, beat_every: 10.0, page_index: id,
                      placed: true, warm_after: nil, suspects: nil, stop_timeout: nil, on_error: [],
-                     boot_timeout: nil, pages: [], work_name: nil)
+                     boot_timeout: nil, pages: [], work_name: nil, revision: nil)
+        @revision = revision
         @id, @page_index, @swarm, @mold, @placed = id, page_index, swarm, mold, placed
         @warm_after, @stop_timeout, @suspects = warm_after, stop_timeout, suspects
         @report, @on_error = report, on_error

@@ -26,6 +26,7 @@ module Skep
       attr_reader :loop
       attr_reader :started_at
       attr_reader :node_pool
+      attr_reader :abstract_lock # of the swarm's name, where there is no run directory
       attr_reader :events
       attr_reader :quiet_since # monotonic seconds; nil: it isn't asked to be
 
@@ -250,6 +251,11 @@ module Skep
         order && plain["tasks"].values_at(*order)
       end
 
+      # Returns the revision of the code of a file with that plain data; nil if it isn't known.
+      def revision(plain)
+        read(plain).revision || Definition::Revision.found((file unless @launcher.program?))
+      end
+
       def file = @launcher.file
       def state = @lifecycle.state
       def failures = @lifecycle.failures
@@ -333,13 +339,37 @@ module Skep
         return invalid(config.errors) unless config.valid?
 
         set_title
-        @name_lock = NameLock.new(config.control_path, directory: config.control_directory,
-                                                       socket: config.control?).take
+        take_name
         @boot.watch
         build_pools
         start_observers
       rescue Skep::Error => e
         fail_boot(e.message, e.exit_code)
+      end
+
+      # Without a run directory the swarm runs all the same, unless the user has named it.
+      def take_name
+        @name_lock = NameLock.new(config.control_path, directory: config.control_directory,
+                                                       socket: config.control?).take
+      rescue Definition::RunDirectory::Unavailable => e
+        raise if config.control_named?
+
+        @unavailable = e
+        @abstract_lock = AbstractNameLock.new(config.name, listen: config.control?).take
+        @name_lock = @abstract_lock
+      end
+
+      # Says what is missing without a run directory.
+      def warn_of_run_directory
+        missing = if @abstract_lock.server
+          "Commands, top and the page find this swarm only in this container and as this user"
+        elsif config.control?
+          "Commands such as skep status, top and the page can't reach this swarm; signals can"
+        else
+          "Another swarm may have the same name unnoticed" unless @abstract_lock.held?
+        end
+        events.publish(:run_directory_unusable, level: :warn, error: @unavailable.obstacle,
+                                                hint: [*missing, @unavailable.advice].join(": "))
       end
 
       def invalid(errors)
@@ -363,7 +393,9 @@ module Skep
       def start_observers
         @observers.each { |observer| observer.configured(self) } # one that can't ends the boot
         events.publish(:swarm_started, pid: Process.pid, nodes: config.placement.size,
-                                       skep: VERSION, ruby: RUBY_VERSION)
+                                       skep: VERSION, ruby: RUBY_VERSION,
+                                       revision: revision(@plain))
+        warn_of_run_directory if @unavailable
         config.warnings.each { |error| events.publish(:option_ignored, level: :warn, error:) }
         config.work_warnings.uniq.each do |warning|
           events.publish(:work_warning, level: :warn, warning:)
@@ -433,4 +465,5 @@ require "skep/swarm/supervisor/lifecycle"
 require "skep/swarm/supervisor/signal_handler"
 require "skep/swarm/supervisor/orphan_reaper"
 require "skep/swarm/supervisor/name_lock"
+require "skep/swarm/supervisor/abstract_name_lock"
 require "skep/swarm/supervisor/status_report"

@@ -12,6 +12,7 @@ class MoldPoolTest < Skep::TestCase
     def nodes_requested? = nodes_requested
     def stopping? = stopping
     def boot_limit = 60.0
+    def revision(plain) = plain["options"]["revision"]
     def oom?(_exit) = false
     def close_in_child = Process.spawn("sleep", "60")
     def fork_failed(*facts) = reports << [:fork_failed, *facts]
@@ -81,6 +82,19 @@ class MoldPoolTest < Skep::TestCase
                  @published.map(&:name)
     assert_equal [[:pass_on_events], [:mold_ready]], @supervisor.reports.last(2)
     assert_predicate mold, :ready?
+  end
+
+  test "a mold's processes get the revision of its file, and not that of the first one" do
+    mold = @pool.start
+    send_from(mold, "loaded", "name" => "s", "options" => { "revision" => "r2" }, "tasks" => [],
+                              "events" => [])
+    @pool.prepare(mold)
+    sent = []
+    theirs(mold).receive { |message| sent << message }
+    assert_equal "r2", sent.find { |one| one.type == "prepare" }["options"]["revision"]
+    send_from(mold, "ready", READY)
+    assert_equal [:mold_ready, "r2"], [@published.last.name, @published.last.facts[:revision]]
+    assert_equal "r2", from_node_of(mold).revision
   end
 
   test "ignores a second ready message of a mold" do
@@ -214,6 +228,14 @@ class MoldPoolTest < Skep::TestCase
   end
 
   def theirs(mold) = @launcher.theirs[mold.number]
+
+  # A mold that was a node of that mold.
+  def from_node_of(mold)
+    pid = Process.spawn("sleep", "60")
+    ours, socket = Swarm::IPC::Channel.pair
+    @launcher.theirs << Swarm::IPC::Channel.new(socket)
+    @pool.take(@pool.take_number, pid, Skep::OS::Pidfd.open(pid), ours, Rejecting.new, from: mold)
+  end
 
   def send_from(mold, type, facts)
     theirs(mold).post(type, facts)

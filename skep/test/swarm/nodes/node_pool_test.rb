@@ -17,6 +17,7 @@ class NodePoolTest < Skep::TestCase
     end
 
     def number = 0
+    def revision = nil
     def live? = true
     def ready? = true
     def events = []

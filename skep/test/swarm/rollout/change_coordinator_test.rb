@@ -76,6 +76,16 @@ class ChangeCoordinatorTest < Skep::TestCase
     assert_equal({ change: nil, failed_change: nil }, @changes.to_plain)
   end
 
+  test "the events of a change name the revision that runs" do
+    revisions = []
+    @parts.events.subscribe do |event|
+      revisions << event.facts[:revision] if /\Arestart_/.match?(event.name)
+    end
+    restart
+    2.times { @parts.replace_one }
+    assert_equal %w[r0 r0], revisions
+  end
+
   test "a restart of one node replaces that node" do
     restart(1)
     assert_equal [1], @parts.booting.map(&:id)

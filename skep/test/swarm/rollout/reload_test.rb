@@ -194,6 +194,11 @@ class ReloadTest < Skep::TestCase
                  @parts.published.last.facts[:error]
   end
 
+  test "a new revision is no option that waits for the next start" do
+    loaded("options" => { "nodes" => 2, "revision" => "r2" })
+    assert_empty(@parts.published.select { |event| event.name == :reload_ignored })
+  end
+
   test "names the options that take effect at the next start" do
     loaded("options" => { "nodes" => 2, "stop_timeout" => 9 })
     event = @parts.published.last

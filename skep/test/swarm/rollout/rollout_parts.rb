@@ -21,6 +21,7 @@ class RolloutParts
       @sockets = []
     end
 
+    def revision = "r#{number}"
     def live? = alive
     def ready? = alive
     def events = []
@@ -63,9 +64,10 @@ class RolloutParts
     def adopt(mold) = asked << [:adopt, mold.number]
     def retire(mold, in_use:) = asked << [:retire, mold.number, in_use]
 
-    def take(number, pid, _pidfd, channel, rollout)
+    def take(number, pid, _pidfd, channel, rollout, from:)
       taken << channel
       asked << [:take, number, pid]
+      from.revision # what the real one takes of it
       molds << Mold.new(number)
       molds.last.rollout = rollout
       molds.last

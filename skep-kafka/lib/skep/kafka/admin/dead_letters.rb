@@ -18,7 +18,7 @@ module Skep
       # A message of a dead letter topic.
       class DeadLetterMessage
         REPLAYS = "skep.replays" # the header that counts them
-        OWN = /\Askep\.(topic|partition|offset|error|error_at|attempts|crashes|host)\z/
+        OWN = /\Askep\.(topic|partition|offset|error|error_at|attempts|crashes|host|revision)\z/
         DIGITS = 19 # of the largest offset
         private_constant :OWN, :DIGITS
 
@@ -34,6 +34,7 @@ module Skep
         def attempts = number("skep.attempts") # how often it failed
         def crashes = number("skep.crashes") # how often it crashed its node; nil: it didn't
         def host = text("skep.host") # of the node
+        def revision = text("skep.revision") # of the code that failed; nil if unknown
         def replays = number(REPLAYS).to_i # how often it was written back before
 
         # The error's class, as a name.

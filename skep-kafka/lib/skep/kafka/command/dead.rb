@@ -182,6 +182,7 @@ module Skep
           message = letter.message
           { letter: letter.place, from: letter.origin,
             time: message.timestamp&.strftime("%F %T"), host: letter.host,
+            revision: letter.revision,
             attempts: letter.attempts, crashes: letter.crashes, replays: letter.replays,
             error: letter.error, at: letter.error_at, **content(:key, message.key),
             headers: letter.headers.reject { |name, _| name.start_with?("skep.") }

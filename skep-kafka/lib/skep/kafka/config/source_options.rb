@@ -136,12 +136,16 @@ module Skep
 
         def with_oauth(kafka) = oauth && kafka.is_a?(Hash) ? { **kafka, oauth: } : kafka
 
-        def unknown(given)
-          names = DEFAULTS.keys
-          (given.keys - names).map do |name|
-            "Skep::Kafka::Source has no option #{name}#{Spelling.hint(name, names)}. " \
-              "Its options: #{names.join(", ")}"
-          end
+        def unknown(given) = no_option("Skep::Kafka::Source", given.keys, DEFAULTS.keys)
+
+        # One sentence, so that the list of options is printed once; it is left out where every
+        # wrong name is nearly right.
+        def no_option(owner, given, known)
+          hints = (given - known).to_h { |name| [name, Spelling.hint(name, known)] }
+          return [] if hints.empty?
+
+          list = ". Its options: #{known.join(", ")}" if hints.value?("")
+          ["#{owner} has no option #{hints.map(&:join).join(", ")}#{list}"]
         end
 
         def names

@@ -49,12 +49,9 @@ module Skep
         def allowed = DEFAULTS.keys - SHARED + [:weight]
 
         def not_allowed
-          (own.keys - allowed).map do |name|
-            next "#{name} is an option of the whole source" if SHARED.include?(name)
-
-            "a topic has no option #{name}#{Spelling.hint(name, allowed)}. " \
-              "Its options: #{allowed.join(", ")}"
-          end
+          shared, others = (own.keys - allowed).partition { |name| SHARED.include?(name) }
+          [*shared.map { |name| "#{name} is an option of the whole source" },
+           *no_option("a topic", others, allowed)]
         end
 
         def no_handler

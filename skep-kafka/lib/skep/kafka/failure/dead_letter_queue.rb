@@ -10,9 +10,9 @@
 #
 # Raises DeliveryFailed if it couldn't be written; while the node stops, it gives up after some
 # seconds and raises, too. It adds the headers skep.topic, skep.partition, skep.offset, skep.error,
-# skep.attempts and skep.host, skep.error_at if it is known where the error was raised, and
-# skep.crashes for a poison message. A message that has the first
-# three already, since it has been a dead letter before, keeps these.
+# skep.attempts and skep.host, skep.error_at if it is known where the error was raised,
+# skep.revision if that of the code is known, and skep.crashes for a poison message. A message that
+# has the first three already, since it has been a dead letter before, keeps these.
 module Skep
   module Kafka
     module Failure
@@ -97,8 +97,9 @@ module Skep
           text = @settings.redact(Metrics::EventReporter.describe(error))
           own = { **counts, "skep.error" => text.byteslice(0, ERROR_BYTES).scrub,
                             "skep.error_at" => ErrorPlace.of(error),
-                            "skep.host" => Socket.gethostname }
-          message.headers.except("skep.error_at").merge(origin(message), own.compact)
+                            "skep.host" => Socket.gethostname, "skep.revision" => @node.revision }
+          message.headers.except("skep.error_at", "skep.revision")
+                 .merge(origin(message), own.compact)
         end
 
         def origin(message)

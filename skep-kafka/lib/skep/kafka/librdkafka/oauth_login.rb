@@ -32,7 +32,7 @@ module Skep
             end
 
             claims = claims(token)
-            new(text: token, expires_at: milliseconds(expires_at || claims["exp"]),
+            new(text: token, expires_at: milliseconds(expires_at || expiry(claims)),
                 principal: principal || claims["sub"] || "", extensions: extensions.to_h)
           end
 
@@ -42,6 +42,15 @@ module Skep
             claims.is_a?(Hash) ? claims : {}
           rescue JSON::ParserError # not a JWT
             {}
+          end
+
+          # When a JWT expires. `exp` and `iat` are from the issuer's clock, so their difference is
+          # exact. If that clock is ahead of this host's, `exp` alone would be too late: a token
+          # lives no longer from now than it was issued for.
+          def self.expiry(claims, now: Time.now.to_f)
+            expires, issued = claims.values_at("exp", "iat")
+            exact = [expires, issued].all?(Numeric) && expires > issued
+            exact ? [expires, now + expires - issued].min : expires
           end
 
           def self.milliseconds(time)

@@ -23,6 +23,7 @@ module Skep
         attr_reader :swarm
         attr_reader :mold
         attr_reader :work_name
+        attr_reader :revision
         attr_reader :crash_suspects
         attr_reader :events # name, level, facts
         attr_reader :produced # written with `producer`
@@ -38,8 +39,8 @@ module Skep
 
         # on_error: blocks of Swarm#on_error, which each failed attempt calls; serializer: as the
         # source's, for `producer`.
-        def initialize(id: 0, swarm: "test", on_error: [], serializer: nil)
-          @on_error = on_error
+        def initialize(id: 0, swarm: "test", on_error: [], serializer: nil, revision: nil)
+          @on_error, @revision = on_error, revision
           @id, @swarm, @mold, @work_name = id, swarm, 0, "work"
           @events, @produced, @current_items, @in_flight_texts = Array.new(4) { [] }
           @marks, @busy_seconds, @unhealthy_reasons = Array.new(3) { [] }

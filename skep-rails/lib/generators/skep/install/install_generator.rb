@@ -4,29 +4,28 @@
 # there already stays as it is, so that it may be run again.
 #
 #   config/skep.rb                 # the swarm: what `bin/skep run config/skep.rb` runs
-#   config/initializers/skep.rb    # what Kafka is, and what topics and group are called
+#   config/initializers/skep.rb    # what Kafka is, and what topics and group of jobs are called
 #   bin/skep                       # skep, with the application's gems
 #   Procfile.dev                   # a line more, where there is one
+#
+# An application without Active Job gets a swarm without work: `rails generate skep:consumer` adds
+# some.
 require "rails/generators"
+require_relative "../application_name"
 
 module Skep
   # `rails generate` looks here.
   module Generators
     # Of `rails generate skep:install`.
     class InstallGenerator < ::Rails::Generators::Base
+      include ApplicationName
+
       desc "Writes the swarm of this application, config/skep.rb, and what belongs to it"
       source_root File.expand_path("templates", __dir__)
 
       RUN = "bin/skep run config/skep.rb"
-      NEXT = <<~TEXT
-
-        Next:
-          - name your brokers in config/initializers/skep.rb
-          - let Active Job use it: config.active_job.queue_adapter = :skep in config/application.rb
-          - bin/skep check config/skep.rb
-          - #{RUN}
-      TEXT
-      private_constant :RUN, :NEXT
+      CONSUMER = "bin/rails generate skep:consumer orders --model Order, for a topic of yours"
+      private_constant :RUN, :CONSUMER
 
       def write_swarm
         template "skep.rb.tt", "config/skep.rb", skip: true
@@ -50,15 +49,16 @@ module Skep
       end
 
       def say_what_is_next
-        say NEXT
+        adapter = "let Active Job use it: config.active_job.queue_adapter = :skep in " \
+                  "config/application.rb"
+        steps = ["name your brokers in config/initializers/skep.rb", *(adapter if jobs?), CONSUMER,
+                 "bin/skep check config/skep.rb", RUN]
+        say "\nNext:\n#{steps.map { |step| "  - #{step}\n" }.join}"
       end
 
       private
 
-      # What the swarm and its topics are called: the application's name.
-      def application
-        ::Rails.application.class.name.delete_suffix("::Application").underscore.tr("/", "-")
-      end
+      def jobs? = defined?(::ActiveJob::Railtie) ? true : false
     end
   end
 end

@@ -21,7 +21,8 @@ module Skep
           message = letter.message
           { letter: "#{message.topic}/#{message.partition}/#{message.offset}",
             from: (cut(place(letter), SHORT) if letter.topic), time: time(message.timestamp),
-            host: cut(letter.host, SHORT), attempts: letter.attempts, crashes: letter.crashes,
+            host: cut(letter.host, SHORT), revision: cut(letter.revision, SHORT),
+            attempts: letter.attempts, crashes: letter.crashes,
             replays: letter.replays, error: cut(letter.error, TEXT),
             at: cut(letter.error_at, SHORT),
             **content(:key, message.key), headers: headers(message),

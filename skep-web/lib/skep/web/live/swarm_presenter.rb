@@ -12,7 +12,7 @@ module Skep
       class SwarmPresenter
         NODE = %w[pid work_name mold state assigned restarts deaths crash_loop last_exit beat_age
                   unhealthy].freeze
-        SWARM = %w[name pid state skep ruby crash_loop uptime scale].freeze
+        SWARM = %w[name pid state skep ruby revision crash_loop uptime scale].freeze
         MEMORY = %w[rss pss uss shared swap].freeze
         SHOWN = %w[done messages rate lag partitions handler totals].freeze # in other places
         PROBLEM = %w[kind level subject text since at doing advice].freeze

@@ -168,7 +168,8 @@ module Skep
         end
       end
 
-      # Waits until the supervisor has ended. A forced stop has the exit code of `skep run`.
+      # Waits until the supervisor has ended. A forced stop has the exit code of `skep run`. That is
+      # 0 also if the work of a node failed at its end, which is reported.
       class Stop < SwarmCommand
         SUMMARY = "Stop a swarm and wait until it has ended"
         USAGE = "skep stop [NAME] [--no-wait]"
@@ -177,7 +178,8 @@ module Skep
         include NoWait
 
         FORCED = "a node was killed during the stop (exit code #{ExitCode::FORCED})"
-        private_constant :FORCED
+        NAMED = 5
+        private_constant :FORCED, :NAMED
 
         private
 
@@ -195,7 +197,18 @@ module Skep
 
           code = @last && @last["exit_code"]
           out.puts("#{@name} has stopped#{", exit code #{code}" if code}")
+          tell_of_failures if @failed&.any?
           0
+        end
+
+        def tell_of_failures
+          failed = @failed.first(NAMED).map do |event|
+            how = UI::Humanize.exit_reason(event).sub(/\A\d+/, "exit status \\0")
+            UI.clean("node #{event["node"]} (#{how})")
+          end
+          failed << "…" if @failed.size > NAMED
+          err.puts("skep: #{@name}: failed while it stopped: #{failed.join(", ")}; " \
+                   "node_failed and node_died in the log say how")
         end
 
         # Waits for a process, which must be the one that answers.
@@ -208,7 +221,7 @@ module Skep
           supervisor = Skep.pidfd(status["pid"])
           events = follow(client)
           super
-          @last = last_event(events) if events
+          follow_to_end(events) if events
           supervisor.wait
         rescue Errno::ESRCH # it has ended meanwhile
           nil
@@ -224,17 +237,24 @@ module Skep
           nil
         end
 
-        # Waits for the end of the swarm, and returns its event swarm_stopped. Returns nil if there
-        # is none, such as when the supervisor was killed.
-        def last_event(events)
-          found = nil
+        # Waits for the end of the swarm, and keeps its event swarm_stopped, and those of nodes that
+        # died meanwhile. There may be none, such as when the supervisor was killed.
+        def follow_to_end(events)
+          @failed = []
           until events.ended?
             events.to_io.wait_readable
-            found = events.read.find { |event| event["event"] == "swarm_stopped" } || found
+            events.read.each { |event| note(event) }
           end
-          found
         rescue Control::InvalidAnswer, SystemCallError
           nil
+        end
+
+        def note(event)
+          case event["event"]
+          when "swarm_stopping" then @failed.clear # they died before
+          when "node_died" then @failed << event
+          when "swarm_stopped" then @last = event
+          end
         end
       end
     end

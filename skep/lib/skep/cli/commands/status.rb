@@ -99,7 +99,13 @@ module Skep
           limit = NODES_FROM[status["nodes_from"]] # nil before the swarm file is loaded
           "#{UI.clean(status["name"])}: #{state}#{looping}, pid #{status["pid"]}, " \
             "up #{status["uptime"].round} s, skep #{UI.clean(status["skep"])}" \
+            "#{revision(status["revision"])}" \
             "#{", number of nodes by #{limit}" if limit}"
+        end
+
+        # A commit of Git in full would fill half of the line.
+        def revision(text)
+          ", revision #{UI.clean(text.sub(/\A(\h{12})\h{28,}\z/, '\1'))}" if text.is_a?(String)
         end
 
         # works: true if there are several: they get a column.

@@ -68,6 +68,11 @@ module Skep
               })
             end
 
+            def revision
+              new(nil, "a text of 1 to 100 characters",
+                  ->(value) { value if Revision.valid?(value) })
+            end
+
             def status
               new(nil, "an exit status from 0 to 255, or a list of them", lambda { |value|
                 list = Array(value)
@@ -124,6 +129,7 @@ module Skep
             log_format: one_of(:auto, :auto, :text, :json, :journal),
             process_titles: flag([true]),
             watchdog: one_of(:supervisor, :supervisor, :nodes),
+            revision: revision,
             chaos: flag([false])
           }.each_value(&:freeze).freeze
         end
@@ -195,6 +201,9 @@ module Skep
         end
 
         def control? = control != false
+
+        # Returns true if the user has named the place of the control socket and of the name's lock.
+        def control_named? = control ? true : RunDirectory.named_by_environment?
 
         # Returns the directory of the control socket. It isn't checked yet.
         def control_directory

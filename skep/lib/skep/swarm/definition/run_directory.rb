@@ -25,11 +25,19 @@ module Skep
           ADVICE = "name a path in a directory that can be written to"
           private_constant :ADVICE
 
+          attr_reader :obstacle, :advice # the message's parts
+
           def initialize(path:, error:, what: "control path", advice: ADVICE)
-            super("the #{what} #{path} can't be used, #{error}: #{advice}")
+            @obstacle = "the #{what} #{path} can't be used, #{error}"
+            @advice = advice
+            super("#{@obstacle}: #{advice}")
           end
 
           def exit_code = ExitCode::CONFIGURATION
+        end
+
+        # It can't be made or written to, but nothing in it is unsafe.
+        class Unavailable < PathUnusable
         end
 
         # SKEP_RUN_DIR is set but empty, so the socket would be in the root directory.
@@ -60,6 +68,8 @@ module Skep
           session.empty? ? "/tmp/skep-#{uid}" : File.join(session, "skep")
         end
 
+        def self.named_by_environment?(env: ENV) = env.key?("SKEP_RUN_DIR")
+
         # Returns true if this process may trust the owner of a file. asking: the process is only a
         # client. Then root trusts every owner, because a service's socket belongs to its user.
         def self.trusted?(stat, asking: false)
@@ -77,14 +87,14 @@ module Skep
           verify(asking: false)
           @path
         rescue SystemCallError => e
-          refuse(e.message.sub(/ @ .*/, "").downcase, advice: elsewhere)
+          refuse(e.message.sub(/ @ .*/, "").downcase, advice: elsewhere, as: Unavailable)
         end
 
         # Returns the path, for a client of the swarms there. The directory may be missing.
         def check
           verify(asking: true)
           @path
-        rescue Errno::ENOENT, Errno::ENOTDIR
+        rescue Errno::ENOENT, Errno::ENOTDIR, Errno::EACCES # no swarm of this user is there
           @path
         rescue SystemCallError => e
           refuse(e.message.sub(/ @ .*/, "").downcase)
@@ -130,10 +140,10 @@ module Skep
           "user #{uid}"
         end
 
-        def refuse(error, advice: ADVICE)
+        def refuse(error, advice: ADVICE, as: PathUnusable)
           advice = "name another path with control:" if @named
           what = @named ? "directory of the control path" : "run directory"
-          raise PathUnusable.new(what:, path: @path, error:, advice:)
+          raise as.new(what:, path: @path, error:, advice:)
         end
       end
     end

@@ -41,15 +41,18 @@ module Skep
         attr_reader :started_at
         attr_reader :heard_at # its last word
         attr_reader :events # that its file's blocks want; nil: not known
+        attr_reader :revision # of its code; nil: not known
         attr_reader :rollout # that tries it; only that forks from it
 
-        def initialize(number, pid, channel, now, pidfd: OS::Pidfd.open(pid), rollout: nil)
+        def initialize(number, pid, channel, now, pidfd: OS::Pidfd.open(pid), rollout: nil,
+                       revision: nil)
           @number = number
           @pid = pid
           @pidfd = pidfd
           @channel = channel
           @started_at = @heard_at = now
           @rollout = rollout
+          @revision = revision
           @state = :loading
           @watches = []
         end
@@ -83,13 +86,16 @@ module Skep
         # It is a candidate no longer.
         def adopt = @rollout = nil
 
-        # Its file is loaded, and has blocks for these events.
-        def loaded(events) = @events = events
+        # Its file is loaded, has blocks for these events, and is of that revision.
+        def loaded(events, revision)
+          @events = events
+          @revision = revision
+        end
 
         def prepare(config, page, layout)
           change(:prepare)
-          @channel.post("prepare", { "options" => config.to_h.compact,
-                                     "works" => config.works.map(&:to_plain),
+          options = { **config.to_h, revision: }.compact
+          @channel.post("prepare", { "options" => options, "works" => config.works.map(&:to_plain),
                                      "nodes" => layout.nodes, "threads" => layout.threads },
                         lend: [page.to_io])
         end

@@ -65,9 +65,9 @@ module Skep
         # A number for a mold that isn't started but made from a node.
         def take_number = (@next += 1) - 1
 
-        # A node has become a mold, for that rollout to try.
-        def take(number, pid, pidfd, channel, rollout)
-          add(number, pid, channel, OS.now, pidfd:, rollout:)
+        # A node of the mold `from` has become a mold, for that rollout to try.
+        def take(number, pid, pidfd, channel, rollout, from:)
+          add(number, pid, channel, OS.now, pidfd:, rollout:, revision: from.revision)
         end
 
         # The file may allow it more time to boot than was known before it was loaded.
@@ -184,7 +184,7 @@ module Skep
         end
 
         def loaded(mold, plain)
-          mold.loaded(plain["events"])
+          mold.loaded(plain["events"], @supervisor.revision(plain))
           owner(mold).mold_loaded(mold, plain)
         end
 
@@ -209,7 +209,8 @@ module Skep
             @events.publish(:work_warning, mold, level: :warn, warning:)
           end
           warmed(mold, message)
-          @events.publish(:mold_ready, mold, duration: message["seconds"].round(3))
+          @events.publish(:mold_ready, mold, duration: message["seconds"].round(3),
+                                           revision: mold.revision)
           node_pool.pass_on_events if message["passes_on"]
           owner(mold).mold_ready(mold)
         end

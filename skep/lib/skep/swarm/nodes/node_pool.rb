@@ -42,6 +42,7 @@ module Skep
         attr_reader :hung_node_killer, :liveness_monitor
         attr_reader :cgroup_memory
         attr_reader :memory_monitor
+        attr_reader :revision # of the code of the last mold; nil: not known
         attr_accessor :generation # of the slots' processes, unless a rollout has failed
         attr_writer :rollout # is told to look at the slots after each fact; nil: none is under way
 
@@ -93,6 +94,7 @@ module Skep
 
         def mold=(mold)
           @budget.mold = mold
+          @revision = mold.revision if mold
           subscribe_helper(mold.events) if mold&.events&.any?
           use_budget
         end

@@ -63,7 +63,8 @@ module Skep
                            page: OS::SharedPage.create(layout.total), layout:,
                            report: method(:report),
                            beat_every: @work.beats_within / Health::LivenessPolicy::BEATS,
-                           on_error: @swarm.__hooks(:on_error))
+                           on_error: @swarm.__hooks(:on_error),
+                           revision: config.revision || Definition::Revision.found(@file))
           @other_end, theirs = IPC::Channel.pair
           ControlThread.new(signals: Runtime::SelfPipe.new(NodeMain::SIGNALS),
                             orphan_timeout: config.orphan_timeout)

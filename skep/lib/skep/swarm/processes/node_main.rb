@@ -40,7 +40,8 @@ module Skep
                            mold: birth["mold"], page:, layout:, report: method(:report),
                            placed: birth["placed"], warm_after: config.refork_after,
                            suspects: birth["suspects"], pages:, **timeouts(definition || config),
-                           work_name: definition&.name, on_error: swarm.__hooks(:on_error))
+                           work_name: definition&.name, revision: config.revision,
+                           on_error: swarm.__hooks(:on_error))
           @helper_main = helper_main if helper?
         end
 

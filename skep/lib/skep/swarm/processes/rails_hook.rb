@@ -24,13 +24,8 @@ module Skep
           def load
             return [] if @rails || !application?
 
-            require FEATURE
-            []
-          rescue LoadError => e
-            refused = defined?(::Gem::LoadError) && e.is_a?(::Gem::LoadError)
-            raise unless refused || e.path == FEATURE
-
-            [warning(e)]
+            error = OptionalGem.try_require(FEATURE)
+            error ? [warning(error)] : []
           end
 
           def run(source, node, handler)

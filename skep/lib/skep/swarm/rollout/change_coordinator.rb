@@ -146,7 +146,7 @@ module Skep
           return refuse(name, why, done) if why
 
           @under_way = name
-          events.publish(:"#{name}_started", **facts)
+          events.publish(:"#{name}_started", revision: node_pool.revision, **facts)
           began = @began = OS.now
           @rollout = yield(->(failure, hint = nil) { over(name, failure, hint, began, done) })
           @rollout.start
@@ -164,7 +164,7 @@ module Skep
           return failed(name, failure, hint, duration, done) if failure
 
           @failed = nil unless name == "refork"
-          events.publish(:"#{name}_finished", duration:)
+          events.publish(:"#{name}_finished", duration:, revision: node_pool.revision)
           done&.call(nil)
         end
 

@@ -43,7 +43,7 @@ module Skep
         end
 
         def promoted(pidfd)
-          @mold = @mold_pool.take(@number, @node.pid, pidfd, @channel, self)
+          @mold = @mold_pool.take(@number, @node.pid, pidfd, @channel, self, from: @node.mold)
           retire(@mold) if over?
         end
 

@@ -91,7 +91,7 @@ module Skep
         end
 
         def warn_of(new)
-          changed = new.to_h.keys.reject { |key| new.to_h[key] == @config.to_h[key] }
+          changed = new.to_h.keys.reject { |key| new.to_h[key] == @config.to_h[key] } - [:revision]
           changed += changed_options(new)
           return if changed.empty?
 

@@ -102,7 +102,9 @@ module Skep
           raise PathUnusable.new(path: @path, error: "#{@lock} is a symbolic link",
 advice: "remove that")
         rescue SystemCallError => e
-          raise PathUnusable.new(path: @path, error: e.message.sub(/ @ .*/, "").downcase)
+          unavailable = e.is_a?(Errno::EROFS) || !File.exist?(@lock)
+          raise (unavailable ? RunDirectory::Unavailable : PathUnusable)
+            .new(path: @path, error: e.message.sub(/ @ .*/, "").downcase)
         end
 
         # A file that was removed before it could be locked is no lock: it is tried once more.

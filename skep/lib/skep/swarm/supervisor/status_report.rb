@@ -55,7 +55,8 @@ module Skep
 
         def facts
           { name: @supervisor.config&.name, pid: Process.pid, state: @supervisor.state,
-            skep: VERSION, ruby: RUBY_VERSION, nodes_from: @supervisor.config&.nodes_from,
+            skep: VERSION, ruby: RUBY_VERSION, revision: @node_pool&.revision,
+            nodes_from: @supervisor.config&.nodes_from,
             crash_loop: @node_pool&.all&.any?(&:looping?) || false,
             quiet_for: ago(@supervisor.quiet_since),
             **@supervisor.changes.to_plain, over_budget: @node_pool&.memory_monitor&.over_budget,

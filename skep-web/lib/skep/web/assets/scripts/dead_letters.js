@@ -204,9 +204,9 @@ function describe({ action, dry_run, by, error, from, key, running, began, at, c
 }
 
 // A letter: facts, headers, error and payload.
-function account({ letter, from, time, host, attempts, crashes, replays, key, key_base64, headers, error, at, payload, payload_base64, bytes }) {
+function account({ letter, from, time, host, revision, attempts, crashes, replays, key, key_base64, headers, error, at, payload, payload_base64, bytes }) {
   const facts = { Letter: letter, Time: time && format.moment(time), Key: key, "Key, base64": key_base64, "Raised at": at, Attempts: attempts, Crashes: crashes,
-                  Replays: replays || null, Host: host, ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [`Header ${name}`, value])) }
+                  Replays: replays || null, Host: host, Revision: revision, ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [`Header ${name}`, value])) }
   const body = payload ?? payload_base64
   return make("div", { class: "letter" }, make("h4", {}, from ?? letter),
               make("dl", {}, ...Object.entries(given(facts)).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, String(value))])),

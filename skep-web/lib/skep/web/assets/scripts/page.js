@@ -84,7 +84,7 @@ function showHead(name, view) {
   set(find("name"), name)
   badge(find("state"), state, view.away || !worst(view) ? format.tone(state) : toneOf(worst(view)))
   set(find("about"), view.pid == null ? "" :
-    `up ${format.span(view.uptime)} · pid ${view.pid} · skep ${view.skep} · ruby ${view.ruby}`)
+    `up ${format.span(view.uptime)} · pid ${view.pid} · skep ${view.skep} · ruby ${view.ruby}${view.revision ? ` · revision ${view.revision.slice(0, 12)}` : ""}`)
   find("swarm").classList.toggle("away", Boolean(view.away))
 }
 
