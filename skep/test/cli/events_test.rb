@@ -8,6 +8,7 @@ require "skep/cli"
 # `skep events` with the control socket of a supervisor without nodes.
 class EventsTest < Skep::TestCase
   Supervisor = Struct.new(:loop, :config) do
+    def abstract_lock = nil
     def events = @events ||= Skep::Swarm::Runtime::EventBus.new
   end
   private_constant :Supervisor

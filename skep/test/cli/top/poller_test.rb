@@ -8,6 +8,7 @@ require "skep/cli/top"
 # What `skep top` shows of the past, with the control socket of a supervisor without nodes.
 class TopPollerTest < Skep::TestCase
   Supervisor = Struct.new(:loop, :config) do
+    def abstract_lock = nil
     def events = @events ||= Skep::Swarm::Runtime::EventBus.new
     def snapshot = { name: "a", pid: Process.pid, state: "running", uptime: 1, nodes: [] }
   end
