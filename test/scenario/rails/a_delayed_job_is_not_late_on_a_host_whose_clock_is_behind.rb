@@ -28,6 +28,10 @@ RailsScenario.play do
     done - began >= wait && done - sent < ahead
   end
   warning = swarm.await("clock_behind", seconds: 5)
+  status = Skep::Control::Client.new("#{directory}/shop.sock")
+  swarm.follow("the status names the clocks as a problem, for a minute") do
+    status.status["problems"].any? { |one| one["kind"] == "clocks_apart" }
+  end
   must("stop with 0") { swarm.stop.exitstatus.zero? }
   must("warn of the difference, not #{warning}") do
     warning["behind"].between?(ahead / 2, ahead) && warning["topic"] == "shop.jobs.delay-2s"
