@@ -72,7 +72,7 @@ Scenario.play do
   end
 
   swarm = run_swarm(SOURCE)
-  swarm.await("many", times: 1_500)
+  swarm.await("many", times: 1_500, seconds: 120)
   lines = swarm.output_of("events").lines
   must("keep no more than 1000 events, not #{lines.size}") { lines.size.between?(100, 1_001) }
   must("say how many are missing: #{lines.first}") do
