@@ -15,7 +15,9 @@ SHUT = <<~'SH'
   mount -o remount,bind,ro /
   exec setpriv --reuid 10001 --regid 10001 --clear-groups --bounding-set=-all --no-new-privs "$@"
 SH
-OUTSIDE = { "SKEP_RUN_DIR" => nil, "XDG_RUNTIME_DIR" => nil, "HOME" => "/" }.freeze
+# Without Bundler, which needs a working directory.
+OUTSIDE = { "SKEP_RUN_DIR" => nil, "XDG_RUNTIME_DIR" => nil, "HOME" => "/", "RUBYOPT" => nil,
+            "BUNDLER_SETUP" => nil }.freeze
 
 Scenario.play do
   unless Process.uid.zero? && system(*UNSHARE, "true", err: File::NULL)
