@@ -22,6 +22,7 @@ module Skep
         attr_reader :id
         attr_reader :swarm
         attr_reader :mold
+        attr_reader :stop_timeout
         attr_reader :crash_suspects
         attr_reader :events # name, level, facts
         attr_reader :produced # written with `producer`
@@ -39,7 +40,7 @@ module Skep
         # source's, for `producer`.
         def initialize(id: 0, swarm: "test", on_error: [], serializer: nil)
           @on_error = on_error
-          @id, @swarm, @mold = id, swarm, 0
+          @id, @swarm, @mold, @stop_timeout = id, swarm, 0, 30.0
           @events, @produced, @current_items, @in_flight_texts = Array.new(4) { [] }
           @marks, @busy_seconds, @unhealthy_reasons = Array.new(3) { [] }
           @beats = @done = 0
