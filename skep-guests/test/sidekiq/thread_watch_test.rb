@@ -2,6 +2,8 @@
 
 require "test_helper"
 require "skep/guest"
+Skep::Sidekiq ||= Class.new(Skep::Guest) # Sidekiq itself isn't needed for it
+require "skep/sidekiq/thread_watch"
 
 class ThreadWatchTest < Skep::TestCase
   # A machine whose clock the test moves.
@@ -10,11 +12,8 @@ class ThreadWatchTest < Skep::TestCase
   end
   private_constant :Clock
 
-  # Sidekiq itself isn't needed for it.
   def setup
     super
-    Skep.const_set(:Sidekiq, Class.new(Skep::Guest)) unless defined?(Skep::Sidekiq)
-    require "skep/sidekiq/thread_watch"
     @watch = Skep::Sidekiq::ThreadWatch.new(2)
     @threads = []
     @clock = Clock.new.tap { |clock| clock.now = 100.0 }

@@ -2,6 +2,8 @@
 
 require "test_helper"
 require "skep/guest"
+Skep::SolidQueue ||= Class.new(Skep::Guest) # neither Solid Queue nor Rails is needed for it
+require "skep/solid_queue/poll_watch"
 
 class PollWatchTest < Skep::TestCase
   # A machine whose clock the test moves.
@@ -14,11 +16,8 @@ class PollWatchTest < Skep::TestCase
   end
   private_constant :Clock, :Notifications
 
-  # Neither Solid Queue nor Rails is needed for it.
   def setup
     super
-    Skep.const_set(:SolidQueue, Class.new(Skep::Guest)) unless defined?(Skep::SolidQueue)
-    require "skep/solid_queue/poll_watch"
     @clock = Clock.new.tap { |clock| clock.now = 100.0 }
     @polls = Skep::SolidQueue::PollWatch.new
     @polls.subscribe(@notifications = Notifications.new({}))

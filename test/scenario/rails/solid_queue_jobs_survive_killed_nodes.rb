@@ -15,7 +15,7 @@ RailsScenario.play do
   edit.call("config/application.rb", "Bundler.require", "Bundler.require\nrequire \"solid_queue\"")
   write("config/initializers/kafka.rb", "")
   write("config/queue.yml", <<~YAML)
-    default:
+    production:
       workers: [{ queues: "*", threads: 2, polling_interval: 0.1 }]
       dispatchers: [{ polling_interval: 1 }]
   YAML
