@@ -23,7 +23,6 @@ require "socket"
 # whatever is killed, as long as Redis keeps its data (ReliableFetch).
 module Skep
   class Sidekiq < Guest
-
     # queues: as `config.queues`. longest: seconds that a job may take before its node is replaced,
     # unless its class has `sidekiq_options longest: SECONDS`. reliable_fetch: false leaves the
     # fetch to Sidekiq, for super_fetch of Sidekiq Pro. The block gets Sidekiq's configuration, in

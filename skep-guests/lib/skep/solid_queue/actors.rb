@@ -79,8 +79,10 @@ module Skep
           give_back if @inherit
           prune if OS.now > @prune_at
         end
-      rescue ::ActiveRecord::ActiveRecordError # the database is away
+      rescue ::ActiveRecord::ActiveRecordError # the database is away: again at the next look
         nil
+      rescue StandardError => e # which the timer would keep to itself
+        ::Rails.error.report(e, handled: true, source: "application.skep")
       end
 
       def launch(actor)
