@@ -122,9 +122,9 @@ class GuestTest < Skep::TestCase
     assert_equal "skep/no_such_server needs the gem no_such_server, >= 2.0 and < 4, and finds " \
                  "none: add `gem \"no_such_server\", \">= 2.0\", \"< 4\"` to the Gemfile", error.message
     assert_equal Skep::ExitCode::CONFIGURATION, error.exit_code
-    error = assert_raises(Guest::WrongGem) { Guest.needs("minitest", ">= 999") }
-    assert_includes error.message, "and finds #{Minitest::VERSION}: "
-    assert_nil Guest.needs("minitest", ">= 5")
+    error = assert_raises(Guest::WrongGem) { Guest.needs("rake", ">= 999") }
+    assert_match(/ and finds \d+\.\S+: add /, error.message)
+    assert_nil Guest.needs("rake", ">= 5")
   end
 
   private

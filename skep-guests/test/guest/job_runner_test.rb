@@ -46,22 +46,23 @@ class JobRunnerTest < Skep::TestCase
   test "jobs run at the same time, unless one was in flight when a process crashed" do
     jobs = runner(suspect("Note 2", alone: 0))
     entered, leave = Queue.new, Queue.new
-    first, second, third = %w[1 2 3].map do |number|
-      Thread.new do
-        entered.pop if number == "3" # the suspect waits by then
-        jobs.run("Note #{number}", 60, aside) { [entered << number, leave.pop] }
-      end.tap { |thread| await_sleep(thread) }
+    start = lambda do |number|
+      Thread.new { jobs.run("Note #{number}", 60, aside) { [entered << number, leave.pop] } }
     end
-    assert_equal ["1"], drain(entered)
+    first = start.call(1)
+    assert_equal 1, entered.pop
+    second = start.call(2) # the suspect waits until the first is done
+    await_sleep(second)
+    assert_equal [["Note 1", nil]], in_flight
     leave << :first
     assert first.join(20)
-    assert_equal "2", entered.pop
-    entered << :go # the third job must not run beside the suspect
+    assert_equal 2, entered.pop
+    third = start.call(3) # must not run beside the suspect
     await_sleep(third)
     assert_equal [["Note 2", nil]], in_flight
     leave << :second
     assert second.join(20)
-    assert_equal "3", entered.pop
+    assert_equal 3, entered.pop
     leave << :third
     assert third.join(20)
   end
@@ -124,8 +125,6 @@ class JobRunnerTest < Skep::TestCase
   def in_flight
     Scoreboard::Reader.new(@page, @layout).items_in_flight(Struct.new(:page_index).new(0))
   end
-
-  def drain(queue) = Array.new(queue.size) { queue.pop }
 
   def await_sleep(thread)
     deadline = Skep::OS.now + Patience.of(20)
