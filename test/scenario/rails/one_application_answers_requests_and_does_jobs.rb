@@ -96,15 +96,14 @@ RailsScenario.play do
   seeder.publish(Array.new(orders) { |id| [id.to_s, JSON.generate(id:), id % 4] })
   seeder.close
   # All but those of Puma, whose requests in flight would be lost.
-  swarm.status("shop")["nodes"].select { |node| node["id"] > 1 }.each do |node|
+  socket = Skep::Control::Client.new("#{directory}/shop.sock")
+  nodes = socket.call("status").fetch("status")["nodes"]
+  nodes.select { |node| node["id"] > 1 }.each do |node|
     swarm.kill(node["pid"])
     swarm.await(GONE) { |event| event["pid"] == node["pid"] }
   end
   before = answered.call
-  reload = Thread.new do
-    Skep::Control::Client.new("#{directory}/shop.sock")
-                         .call("reload", timeout: Patience.of(SECONDS))
-  end
+  reload = Thread.new { socket.call("reload", timeout: Patience.of(SECONDS)) }
   swarm.follow("the reload is over", seconds: SECONDS) { !reload.alive? }
   answer = reload.value
   must("reload: #{answer}; #{swarm.account}") { answer["done"] == "reload" }

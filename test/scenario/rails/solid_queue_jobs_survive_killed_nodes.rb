@@ -85,7 +85,10 @@ RailsScenario.play do
 
   push.call("#{JOBS / 3}...#{JOBS * 2 / 3}")
   %w[reload restart].each do |deploy|
-    running = Thread.new { swarm.client("jobs").call(deploy, timeout: Patience.of(SECONDS)) }
+    running = Thread.new do
+      socket = Skep::Control::Client.new("#{directory}/jobs.sock")
+      socket.call(deploy, timeout: Patience.of(SECONDS))
+    end
     swarm.follow("the #{deploy} is over", seconds: SECONDS) { !running.alive? }
     must("#{deploy}: #{running.value}; #{swarm.account}") { running.value["done"] == deploy }
   end
