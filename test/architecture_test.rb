@@ -36,7 +36,8 @@ class ArchitectureTest < Skep::TestCase
     "solid_queue" => Component.new(constant: "SolidQueue", loads: nil),
     "karafka" => Component.new(constant: "Karafka", loads: nil)
   }.freeze
-  OPT_IN = %w[kafka web rails reshare guest puma sidekiq solid_queue karafka cli].freeze # what `require "skep"` leaves out
+  # What `require "skep"` leaves out.
+  OPT_IN = %w[kafka web rails reshare guest puma sidekiq solid_queue karafka cli].freeze
   ROOT = File.expand_path("..", __dir__)
   # The folders of a component, each of which may name those before it. All may name what lies
   # beside them: the public classes of kafka, and Swarm::Node, which counts as one of processes/.

@@ -13,7 +13,7 @@ class CountPrimes
 end
 
 # Orders from Kafka. An order may come twice.
-module Ledger
+module Orders
   def self.add(orders)
     cents = orders.flat_map { |order| order.values_at("id", "cents") }
     Sidekiq.redis { |redis| redis.call("HSET", "ledger", *cents) }

@@ -19,5 +19,5 @@ Skep.swarm "shop", stop_timeout: 30, orphan_timeout: 30 do |swarm|
   swarm.preload { require_relative "app" } # once, before the nodes are forked
   swarm.work(web, nodes: 2)
   swarm.work(jobs, nodes: 1)
-  swarm.work(orders, nodes: 1) { |batch| Ledger.add(batch.map(&:value)) }
+  swarm.work(orders, nodes: 1) { |batch| Orders.add(batch.map(&:value)) }
 end

@@ -120,7 +120,8 @@ class GuestTest < Skep::TestCase
   test "a gem that isn't there, or is too old, is one sentence with what to add to the Gemfile" do
     error = assert_raises(Guest::WrongGem) { Guest.needs("no_such_server", ">= 2.0", "< 4") }
     assert_equal "skep/no_such_server needs the gem no_such_server, >= 2.0 and < 4, and finds " \
-                 "none: add `gem \"no_such_server\", \">= 2.0\", \"< 4\"` to the Gemfile", error.message
+                 "none: add `gem \"no_such_server\", \">= 2.0\", \"< 4\"` to the Gemfile",
+                 error.message
     assert_equal Skep::ExitCode::CONFIGURATION, error.exit_code
     error = assert_raises(Guest::WrongGem) { Guest.needs("rake", ">= 999") }
     assert_match(/ and finds \d+\.\S+: add /, error.message)

@@ -2,6 +2,7 @@
 
 require "skep/guest"
 
+# From the oldest version that was tried; a new major version may have changed what this uses.
 Skep::Guest.needs("karafka", ">= 2.5", "< 3")
 
 # Rails must not load karafka.rb before the fork: each node has its own name in the group, and a

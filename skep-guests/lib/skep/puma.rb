@@ -2,6 +2,7 @@
 
 require "skep/guest"
 
+# From the oldest version that was tried; a new major version may have changed what this uses.
 Skep::Guest.needs("puma", ">= 8.0", "< 9")
 
 require "puma"

@@ -2,6 +2,7 @@
 
 require "skep/guest"
 
+# From the oldest version that was tried; a new major version may have changed what this uses.
 Skep::Guest.needs("sidekiq", ">= 7.3", "< 9")
 
 # Before Sidekiq, and before the application: as by Sidekiq's own command, jobs then run in Rails'
