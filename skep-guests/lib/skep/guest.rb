@@ -71,10 +71,12 @@ module Skep
       end
 
       @threads = threads
-      @handler = configure || ->(*) {}
+      @handler = configure || proc {}
     end
 
     def errors = []
+
+    # What the supervisor knows of it.
     def facts = { kind: work_name, threads: }
 
     # Runs the server in a node, until it is to stop.

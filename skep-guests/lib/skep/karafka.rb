@@ -34,6 +34,7 @@ module Skep
       super
     end
 
+    # The name of this kind of work.
     def work_name = "karafka"
 
     private

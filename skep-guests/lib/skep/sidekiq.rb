@@ -34,6 +34,7 @@ module Skep
       @longest = seconds(longest)
     end
 
+    # The name of this kind of work.
     def work_name = "sidekiq"
 
     private

@@ -33,6 +33,7 @@ module Skep
       @longest = longest.respond_to?(:call) ? longest : seconds(longest)
     end
 
+    # The name of this kind of work.
     def work_name = "solid_queue"
 
     # Called by Active Job, around each job of this node.

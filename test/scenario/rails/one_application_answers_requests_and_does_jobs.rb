@@ -14,7 +14,8 @@ RailsScenario.play do
   edit = ->(path, from, to) { write(path, File.read("#{root}/#{path}").sub(from, to)) }
   edit.call("config/application.rb", "config.active_job.queue_adapter = :skep", "")
   edit.call("config/application.rb", "Bundler.require",
-            "require \"action_controller/railtie\"\nBundler.require\nrequire \"solid_queue\"")
+            "require \"action_controller/railtie\"\nBundler.require\n" \
+            "require \"solid_queue\"\nrequire \"sidekiq\"")
   write("config/initializers/kafka.rb", "")
   write("config/initializers/sidekiq.rb", <<~RUBY) # nobody reads its log all the time
     Sidekiq.configure_server { |config| config.logger.level = Logger::WARN }
