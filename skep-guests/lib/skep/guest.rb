@@ -37,17 +37,17 @@ module Skep
               "#{found || "none"}: add `gem \"#{name}\", #{words}` to the Gemfile")
       end
 
-      def exit_code = ExitCode::CONFIGURATION
+      def exit_code = ExitCode::CONFIGURATION # another attempt would fail, too
     end
 
     # The server's configuration contradicts that of the swarm.
     class WrongConfiguration < BootError
-      def exit_code = ExitCode::CONFIGURATION
+      def exit_code = ExitCode::CONFIGURATION # another attempt would fail, too
     end
 
     # Redis, a broker or a database isn't there.
     class Unavailable < BootError
-      def exit_code = ExitCode::UNAVAILABLE
+      def exit_code = ExitCode::UNAVAILABLE # another attempt may succeed
     end
 
     # Raises WrongGem unless there is a gem of that name within the bounds.
@@ -74,6 +74,7 @@ module Skep
       @handler = configure || proc {}
     end
 
+    # The constructor has refused what is wrong.
     def errors = []
 
     # What the supervisor knows of it.
