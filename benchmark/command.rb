@@ -19,7 +19,8 @@ module Skep
       NAMES = { "pid" => :Pid, "fork" => :Fork, "cow" => :Cow,
                 "threads" => :Threads, "pool" => :Pool, "map" => :Map,
                 "recovery" => :Recovery, "supervise" => :Supervise,
-                "refork" => :Refork, "kafka" => :Kafka, "faults" => :Faults }.freeze
+                "refork" => :Refork, "kafka" => :Kafka, "faults" => :Faults,
+                "deploy" => :Deploy }.freeze
       USAGE_ERROR = 64
       QUIET = 15 # percent of the processors that others may use, for results that are saved
 

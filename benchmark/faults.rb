@@ -35,7 +35,7 @@ module Skep
                        :KARAFKA
 
       def subjects
-        [*both("killed", KILLED, :killed), *both("hung", HUNG, :hung, ours: OURS.tuned),
+        [*both("killed", KILLED, :killed), *both("hung", HUNG, :hung, settings: OURS.tuned),
          *both("poison", POISON, :poison), *both("supervisor killed", ORPHANS, :orphaned),
          *both("supervisor killed, stuck", STUCK, :orphaned_and_stuck)]
       end
@@ -59,13 +59,17 @@ module Skep
         { **super, "librdkafka" => Kafka::Cluster.librdkafka, "broker" => Topics.broker }.compact
       end
 
-      # Returns skep and Karafka's swarm with their defaults and with their best settings. ours:
+      def ours = OURS
+      def karafka = KARAFKA
+      def wishes = {} # more of them, for each program
+
+      # Returns skep and Karafka's swarm with their defaults and with their best settings. settings:
       # skep's, if they aren't its defaults.
-      def both(fault, group, measure, ours: {})
-        best = ["skep", *ours.map { |name, value| "#{name} #{value}" }].join(", ")
-        plain = { "skep" => [OURS, {}], "#{KARAFKA.name}, defaults" => [KARAFKA, {}] }
-        tuned = { best => [OURS, ours],
-                  "#{KARAFKA.name}, best settings" => [KARAFKA, KARAFKA.tuned] }
+      def both(fault, group, measure, settings: {})
+        best = ["skep", *settings.map { |name, value| "#{name} #{value}" }].join(", ")
+        plain = { "skep" => [ours, {}], "#{karafka.name}, defaults" => [karafka, {}] }
+        tuned = { best => [ours, settings],
+                  "#{karafka.name}, best settings" => [karafka, karafka.tuned] }
         { **(size(:defaults) ? plain : {}), **tuned }.map do |name, (server, options)|
           row("#{fault}: #{name}", group, server, measure, options)
         end
@@ -73,8 +77,8 @@ module Skep
 
       def row(name, group, server, measure, options)
         why = refusal and return Subject.new(name, group:, skipped: why)
-        commit = options.any? && server == KARAFKA
-        wishes = { workers: WORKERS, options:, commit: }
+        commit = options.any? && server == karafka
+        wishes = { workers: WORKERS, options:, commit:, **self.wishes }
         all = -> { { **wishes, **@topics.create(PARTITIONS, quick: commit) } }
         settings = { **wishes, kafka: commit ? Topics::QUICK : {} }
         server.subject(name, all, group:, settings:) do |run|
@@ -111,16 +115,17 @@ module Skep
       end
 
       # Returns the longest wait and the messages that were handled twice, once all is well again.
-      def outcome(traffic)
-        since = OS.now
-        well = traffic.recovers?(since:, patience: size(:patience))
+      # over: returns true as soon as what was done at `since` is over.
+      def outcome(traffic, since: OS.now, over: -> { true })
+        well = traffic.recovers?(since:, patience: size(:patience), &over)
         more = block_given? ? yield : {}
         unless well
           also = more.map { |name, figure| "; #{name}: #{figure}" }.join
           raise Subject::Never, "messages still wait after #{size(:patience)} s#{also}"
         end
 
-        { "" => traffic.longest_wait, "handled twice" => traffic.twice, **more }
+        { "" => traffic.longest_wait, "p99" => traffic.wait(0.99),
+          "handled twice" => traffic.twice, **more }
       end
     end
   end

@@ -5,21 +5,23 @@ require_relative "server/broker"
 require_relative "server/server_under_test"
 require_relative "server/server_run"
 
-# `bin/bench refork`: the memory of a Rails application after ten minutes of requests, preloaded as
-# usual, and reforked.
+# `bin/bench refork`: the memory of a Rails application after minutes of requests, ten by default,
+# preloaded as usual, and reforked.
 #
 #   Refork.new(rounds: 2, seconds: 6, last: 2).run   # => Report
 #
 # All servers run at the same time, with the same application, the same number of workers, and the
 # same requests. A round measures once in the last minute, so the quartiles are of that minute.
-# SKEP_BENCH_SECONDS and SKEP_BENCH_WORKERS change the duration and the number of workers.
+# SKEP_BENCH_SECONDS, SKEP_BENCH_WORKERS and SKEP_BENCH_MODELS change the duration, the number of
+# workers, and the size of the application.
 module Skep
   module Benchmarks
     class Refork < Benchmark
-      TITLE = "memory of a Rails application after ten minutes of work (PSS of all its processes)"
+      TITLE = "memory of a Rails application that serves requests (PSS of all its processes)"
       UNIT = "MiB"
       ROUNDS = 12
-      SIZES = { workers: Integer(ENV.fetch("SKEP_BENCH_WORKERS", "4")), models: 48,
+      SIZES = { workers: Integer(ENV.fetch("SKEP_BENCH_WORKERS", "4")),
+                models: Integer(ENV.fetch("SKEP_BENCH_MODELS", "48")),
                 seconds: Integer(ENV.fetch("SKEP_BENCH_SECONDS", "600")), last: 60,
                 rate: 4, after: 100 }.freeze # rate: requests a second, for each server
       START = 120.0 # seconds for all to boot in
@@ -35,6 +37,7 @@ module Skep
       def subjects
         servers.map do |server|
           Subject.new(server.name, version: server.version, skipped: server.why_not,
+                                   settings: { **server.wishes, seconds: size(:seconds) },
                                    against: PLAIN, ours: server.ours?) { server.figures }
         end
       end

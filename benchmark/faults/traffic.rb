@@ -4,11 +4,12 @@
 # what has become of each.
 #
 #   traffic = Traffic.new(run, partitions: 4)
-#   traffic.begin(patience: 120)           # until each worker has handled some
+#   traffic.begin(patience: 120)           # until each worker has handled some, and few wait
 #   traffic.flow(6)                        # for so many seconds
 #   traffic.send_word("poison", 0)         # another payload, to that partition
-#   traffic.recovers?(since:, patience: 60)
+#   traffic.recovers?(since:, patience: 60) { over? }
 #   traffic.longest_wait                   # seconds, of the messages since then
+#   traffic.wait(0.99)                     # that 99 of 100 of them don't exceed
 #   traffic.twice                          # messages that were handled again since then
 #   traffic.count("poison")                # how often that payload was handled
 module Skep
@@ -16,11 +17,13 @@ module Skep
     class Faults
       class Traffic
         PAUSE = 0.02 # seconds between two messages
-        AFTER = 2.0 # seconds of messages after the fault, all of which must be handled
+        AFTER = 2.0 # seconds of messages after the fault is over, all of which must be handled
         BEFORE = 1.0 # and before it
-        private_constant :PAUSE, :AFTER, :BEFORE
+        FEW = 25 # messages that may wait when the fault is planted: half a second's
+        private_constant :PAUSE, :AFTER, :BEFORE, :FEW
 
         attr_reader :last_pid # of the process that has handled the last message
+        attr_reader :workers # the pids of all that have handled one
 
         def initialize(run, partitions:)
           @run, @partitions = run, partitions
@@ -34,11 +37,12 @@ module Skep
 
         def begin(patience:)
           started = lambda do
-            @workers.size == @run.wishes[:workers] && @handled.size >= 2 * @partitions
+            @workers.size == @run.wishes[:workers] && @handled.size >= 2 * @partitions &&
+              waiting <= FEW
           end
           flow(patience, &started) or
-            raise Program::Failed, "#{@workers.size} workers have messages after " \
-                                   "#{patience} s: #{@run.last_error}"
+            raise Program::Failed, "#{@workers.size} workers have messages after #{patience} s, " \
+                                   "and #{waiting} messages wait: #{@run.last_error}"
         end
 
         # Writes and reads, until the block returns true or so many seconds are over.
@@ -57,14 +61,19 @@ module Skep
 
         def count(payload) = @handled.fetch(payload, []).size
 
-        # Returns whether all messages from shortly before that time until shortly after it have
-        # been handled within so many seconds.
+        # Returns whether all messages from shortly before that time until shortly after the block
+        # has returned true have been handled within so many seconds.
         def recovers?(since:, patience:)
           @since = since
-          flow(patience) { OS.now > since + AFTER && (watched - @handled.keys).empty? }
+          over = nil
+          flow(patience) do
+            @until = over ||= (OS.now if yield)
+            over && OS.now > over + AFTER && (watched - @handled.keys).empty?
+          end
         end
 
-        def longest_wait = watched.map { |payload| @handled[payload].first - @sent[payload] }.max
+        def longest_wait = waits.max
+        def wait(share) = waits.sort[(share * waits.size).ceil - 1]
 
         def twice
           times = @handled.slice(*@sent.keys).values
@@ -80,9 +89,12 @@ module Skep
           @due = OS.now + PAUSE
         end
 
+        def waiting = @sent.size - @handled.size
+        def waits = watched.map { |payload| @handled[payload].first - @sent[payload] }
+
         # Returns the payloads of the messages around the fault.
         def watched
-          around = (@since - BEFORE)..(@since + AFTER)
+          around = (@since - BEFORE)..(@until + AFTER)
           @sent.select { |_, at| around.cover?(at) }.keys
         end
 

@@ -42,9 +42,7 @@ module RailsApp
 
   class << self
     def boot
-      Sources.write(WorkerApp::FOLDER, MODELS)
-      fill
-      File.write("config/database.yml", DATABASE)
+      write unless File.exist?("config/database.yml")
       Application.initialize!
       draw(Sources.names(MODELS).map { |name| "#{name.downcase}s" })
       part
@@ -54,6 +52,13 @@ module RailsApp
     def part = ActiveRecord::Base.connection_handler.clear_all_connections!(:all)
 
     private
+
+    # A program that is started again finds all there.
+    def write
+      Sources.write(WorkerApp::FOLDER, MODELS)
+      fill
+      File.write("config/database.yml", DATABASE)
+    end
 
     # Uses SQLite directly, so that Active Record stays as cold as after any boot. The journal mode
     # is Active Record's: to change it takes an exclusive lock, and of two workers that connect at

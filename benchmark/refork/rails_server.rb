@@ -22,6 +22,7 @@ module Skep
         attr_reader :name
         attr_reader :version
         attr_reader :why_not
+        attr_reader :wishes
 
         def initialize(name, server, wishes)
           @name, @server, @wishes = name, server, wishes

@@ -59,6 +59,7 @@ module Skep
       end
 
       def run(environment)
+        @environment = environment
         start(environment)
         yield self
       ensure
@@ -125,6 +126,13 @@ module Skep
         @pidfd.signal(name)
       end
 
+      # Starts the program once more, after it has ended.
+      def start_again
+        @pidfd.close
+        @ending = false
+        start(@environment)
+      end
+
       # Makes a worker hang, if it takes orders.
       def stick(pid)
         File.open("#{folder}/orders.#{pid}", File::WRONLY | File::NONBLOCK) do |orders|
@@ -151,7 +159,7 @@ module Skep
         wishes = { "SKEP_BENCH_FOLDER" => folder, "SKEP_RUN_DIR" => folder,
                    "SKEP_BENCH_WISHES" => JSON.generate(@wishes) }
         pid = Process.spawn({ **environment, **wishes }, *@server.command,
-                            in: File::NULL, %i[out err] => "#{folder}/output", chdir: folder,
+                            in: File::NULL, %i[out err] => ["#{folder}/output", "a"], chdir: folder,
                             pgroup: true)
         @pidfd = Skep.pidfd(pid)
       end

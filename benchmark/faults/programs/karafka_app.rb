@@ -9,10 +9,14 @@ require_relative "handler"
 class Worker < Karafka::BaseConsumer
   def consume
     messages.each do |message|
-      Handler.call(message.raw_payload)
+      handle(message.raw_payload)
       mark_as_consumed!(message) if Handler.wish("commit")
     end
   end
+
+  private
+
+  def handle(payload) = Handler.call(payload)
 end
 
 class KarafkaApp < Karafka::App
