@@ -112,9 +112,11 @@ class GuestTest < Skep::TestCase
   end
 
   test "is a source of work that needs no block" do
-    work = Skep::Swarm::WorkSpec.new(Skep::Swarm::WorkSpec.source(Server.new(threads: 3)), 2, nil)
-    assert_empty work.to_plain["errors"]
-    assert_equal [3, { kind: "server", threads: 3 }], work.to_plain.values_at("threads", "facts")
+    swarm = Skep.swarm("a") { |one| one.work(Server.new(threads: 3), nodes: 2) }
+    plain = swarm.tasks.first.to_plain
+    assert_empty plain["errors"]
+    assert_equal 3, plain["threads"]
+    assert_equal({ kind: "server", threads: 3 }, Server.new(threads: 3).facts)
   end
 
   test "a gem that isn't there, or is too old, is one sentence with what to add to the Gemfile" do
