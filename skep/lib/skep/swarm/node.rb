@@ -17,7 +17,6 @@ module Skep
       attr_reader :id # the node's number, 0 to nodes - 1; nil: a spare without a slot
       attr_reader :swarm # the swarm's name
       attr_reader :mold # the number of the mold it was forked from
-      attr_reader :stop_timeout # seconds that it has from a stop to its end
 
       # report: sends a message to the supervisor. page_index: of the node's cells on the page.
       # placed: false while another process holds the slot. warm_after: items that one thread must
@@ -110,6 +109,9 @@ module Skep
         @report.call("healthy", {}) if @complained_at
         @complained_at = nil
       end
+
+      # Returns the seconds from a stop until the process is killed.
+      def stop_timeout = @stop_timeout
 
       # Returns the seconds until stop_timeout, when the process is killed; nil before the stop.
       def time_left

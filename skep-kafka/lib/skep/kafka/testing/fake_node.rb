@@ -22,7 +22,6 @@ module Skep
         attr_reader :id
         attr_reader :swarm
         attr_reader :mold
-        attr_reader :stop_timeout
         attr_reader :crash_suspects
         attr_reader :events # name, level, facts
         attr_reader :produced # written with `producer`
@@ -40,7 +39,7 @@ module Skep
         # source's, for `producer`.
         def initialize(id: 0, swarm: "test", on_error: [], serializer: nil)
           @on_error = on_error
-          @id, @swarm, @mold, @stop_timeout = id, swarm, 0, 30.0
+          @id, @swarm, @mold = id, swarm, 0
           @events, @produced, @current_items, @in_flight_texts = Array.new(4) { [] }
           @marks, @busy_seconds, @unhealthy_reasons = Array.new(3) { [] }
           @beats = @done = 0
@@ -63,6 +62,7 @@ module Skep
         def assigned? = @assigned ? true : false # the last argument of assigned!
         def wait_for_predecessor = !stopping?
         def scaling_down? = false
+        def stop_timeout = 30.0
         def thread(_thread) = self
         def beat = @beats += 1
         def beat_every = 10.0
