@@ -29,9 +29,15 @@ class ArchitectureTest < Skep::TestCase
     "kafka" => Component.new(constant: "Kafka", loads: SWARM),
     "web" => Component.new(constant: "Web", loads: nil),
     "rails" => Component.new(constant: "Rails", loads: nil),
-    "reshare" => Component.new(constant: "Reshare", loads: %w[os fork])
+    "reshare" => Component.new(constant: "Reshare", loads: %w[os fork]),
+    "guest" => Component.new(constant: "Guest", loads: SWARM),
+    "puma" => Component.new(constant: "Puma", loads: nil),
+    "sidekiq" => Component.new(constant: "Sidekiq", loads: nil),
+    "solid_queue" => Component.new(constant: "SolidQueue", loads: nil),
+    "karafka" => Component.new(constant: "Karafka", loads: nil)
   }.freeze
-  OPT_IN = %w[kafka web rails reshare cli].freeze # what `require "skep"` leaves out
+  # What `require "skep"` leaves out.
+  OPT_IN = %w[kafka web rails reshare guest puma sidekiq solid_queue karafka cli].freeze
   ROOT = File.expand_path("..", __dir__)
   # The folders of a component, each of which may name those before it. All may name what lies
   # beside them: the public classes of kafka, and Swarm::Node, which counts as one of processes/.

@@ -8,7 +8,7 @@ require "tmpdir"
 # .ci/gems also installs what they depend on.
 class GemTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
-  KINDS = %w[lib/ ext/ exe/skep sig/ completions/ data/gems man/skep.1 README.md LICENSE].freeze
+  KINDS = %w[lib/ ext/ exe/ sig/ completions/ data/gems man/skep.1 README.md LICENSE].freeze
   # Files that are easily forgotten, and dependencies, of each gem.
   FILES = { "skep" => %w[exe/skep completions/_skep data/gems man/skep.1 ext/skep/extconf.rb
                          ext/skep/cell.h],
@@ -17,22 +17,24 @@ class GemTest < Skep::TestCase
                                ext/skep_kafka/cell.h],
             "skep-rails" => %w[lib/active_job/queue_adapters/skep_adapter.rb
                                lib/generators/skep/install/templates/skep.rb.tt],
+            "skep-guests" => %w[exe/skep-listen lib/skep/puma.rb lib/skep/sidekiq.rb],
             "skep-web" => %w[lib/skep/plugin/web.rb lib/skep/web/assets/scripts/page.js],
             "skep-reshare" => %w[lib/skep/plugin/reshare.rb ext/skep_reshare/extconf.rb
                                  ext/skep_reshare/got_patch.h] }.freeze
   NEEDS = { "skep" => [], "skep-map" => %w[skep], "skep-kafka" => %w[karafka-rdkafka skep],
-            "skep-rails" => %w[railties skep skep-kafka],
+            "skep-guests" => %w[skep], "skep-rails" => %w[railties skep skep-kafka],
             "skep-web" => %w[puma rack rack-session skep], "skep-reshare" => %w[skep] }.freeze
+  PROGRAMS = { "skep" => %w[skep], "skep-guests" => %w[skep-listen] }.freeze
   VERSION = File.read("#{ROOT}/skep/lib/skep/version.rb")[/"(.+)"/, 1]
   # Prints a map's results, the plugins, and the gems that the parts are loaded from.
   USE = <<~'RUBY'
-    %w[rails skep skep/kafka skep/rails skep/web skep/reshare].each { |feature| require feature }
+    %w[rails skep skep/kafka skep/rails skep/web skep/reshare skep/guest].each { |feature| require feature }
     p Skep.map([1, 2], nodes: 0) { |number| number + 1 }
     puts Skep::Plugin.all.keys
-    parts = $LOADED_FEATURES.grep(%r{/skep/(?:swarm|kafka|work|web|rails|reshare)\.rb})
+    parts = $LOADED_FEATURES.grep(%r{/skep/(?:swarm|kafka|work|web|rails|reshare|guest)\.rb})
     puts parts.map { |path| path[%r{/gems/(skep[a-z-]*)-\d}, 1] }.sort
   RUBY
-  private_constant :ROOT, :KINDS, :FILES, :NEEDS, :VERSION, :USE
+  private_constant :ROOT, :KINDS, :FILES, :NEEDS, :PROGRAMS, :VERSION, :USE
 
   FILES.each do |name, needed|
     test "#{name} has all files of its lib and ext" do
@@ -58,7 +60,7 @@ class GemTest < Skep::TestCase
       assert_equal ["= #{VERSION}"], ours.map { |one| one.requirement.to_s }.uniq if ours.any?
       bounds = theirs.map { |one| one.requirement.requirements.map(&:first).sort }
       assert_empty bounds - [%w[< >=]]
-      assert_equal (name == "skep" ? %w[skep] : []), spec(name).executables
+      assert_equal PROGRAMS.fetch(name, []), spec(name).executables
     end
 
     test "#{name} is built without a warning" do

@@ -50,6 +50,10 @@ class GemsApartTest < Skep::TestCase
   test "a swarm file that uses another gem names that gem, if it isn't there" do
     { 'require "skep/kafka"' => "LoadError while it was loaded, line 1: cannot load such file " \
                                 "-- skep/kafka: #{installation("kafka")}",
+      'require "skep/sidekiq"' => "LoadError while it was loaded, line 1: cannot load such file " \
+                                  "-- skep/sidekiq: #{installation("guests")}",
+      "Skep::SolidQueue.new" => "NameError while it was loaded, line 1: uninitialized constant " \
+                                "Skep::SolidQueue: #{installation("guests")}",
       "p Skep::Web.new" => "NameError while it was loaded, line 1: uninitialized constant " \
                            "Skep::Web: #{installation("web")}",
       'require "skep/swarm/none"' => "LoadError while it was loaded, line 1: cannot load such " \
@@ -69,7 +73,11 @@ class GemsApartTest < Skep::TestCase
       name = File.basename(folder).delete_prefix("skep-")
       [name, File.binread(Dir["#{folder}/lib/skep/plugin/*.rb"].first || File::NULL)]
     end
+    guests = %w[karafka puma sidekiq solid_queue]
+    files = Dir.children("#{ROOT}/skep-guests/lib/skep").grep(/\.rb\z/)
+    assert_equal ["guest", *guests].sort, files.map { |file| File.basename(file, ".rb") }.sort
     expected = plugins.sort.map { |name, code| [name, *("command" if code[/^ +def command\b/])] }
+    expected.first.concat(guests)
     assert_equal expected, File.readlines("#{ROOT}/skep/data/gems").map(&:split)
   end
 

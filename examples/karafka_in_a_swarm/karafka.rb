@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require "json"
+require "socket"
+
 # An application's own karafka.rb, except for the instance id, which is different in each node.
 class KarafkaApp < Karafka::App
   setup do |config|
@@ -11,7 +14,7 @@ class KarafkaApp < Karafka::App
       "group.instance.id": "ledger-#{Socket.gethostname}-#{ENV.fetch("SKEP_NODE_ID")}",
       **JSON.parse(ENV.fetch("KAFKA_SETTINGS", "{}"), symbolize_names: true)
     }.compact
-    config.concurrency = Integer(ENV.fetch("THREADS", "2")) # KarafkaNode's threads
+    config.concurrency = Integer(ENV.fetch("THREADS", "2")) # as Skep::Karafka's threads
     config.shutdown_timeout = 25_000 # less than the swarm's stop_timeout
   end
 

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 # The program of examples/try: starts the servers that an example needs, and runs the example on its
-# sample.rb. That is a Redis if the sample has jobs, else a Kafka, and a PostgreSQL if there is a
-# schema.sql. At Ctrl-C it prints the result.
+# sample.rb. That is a Kafka if the sample has messages, a Redis if it has jobs, and a PostgreSQL if
+# there is a schema.sql. With an app.rb the swarm listens on port 9292. At Ctrl-C it prints the
+# result.
 require "skep/kafka"
 require "tmpdir"
 require_relative "postgres"
@@ -37,13 +38,17 @@ end
 # Ignores Ctrl-C: the swarm gets it, too, and stops.
 def swarm(env, file)
   trap("INT") { nil }
-  skep = File.expand_path("../../skep/exe/skep", __dir__)
-  Process.wait(spawn(env, RbConfig.ruby, skep, "run", file))
+  listen, skep = %w[skep-guests/exe/skep-listen skep/exe/skep].map do |program|
+    File.expand_path("../../#{program}", __dir__)
+  end
+  port = File.exist?("#{File.dirname(file)}/app.rb") ? [RbConfig.ruby, listen, "9292"] : []
+  Process.wait(spawn(env, *port, RbConfig.ruby, skep, "run", file))
 end
 
 Dir.mktmpdir("skep-try-") do |scratch|
   servers = []
-  servers << (Sample.respond_to?(:enqueue) ? redis : kafka)
+  servers << kafka if Sample.respond_to?(:messages)
+  servers << redis if Sample.respond_to?(:enqueue)
   servers << postgres("#{folder}/schema.sql") if File.exist?("#{folder}/schema.sql")
   env = servers.map(&:last).inject(Sample.environment(scratch), :merge)
   swarm(env, "#{folder}/swarm.rb")

@@ -42,7 +42,7 @@ module Skep
       require "puma"
       require "puma/server"
       require "nio" # Puma would require it in the helper, whose user may not read the gems
-      major = Puma::Const::PUMA_VERSION.to_i
+      major = ::Puma::Const::PUMA_VERSION.to_i
       raise MissingGem.new(found: "puma #{major}") if major < MissingGem::OLDEST
     rescue LoadError
       raise MissingGem.new(found: "no puma")

@@ -18,7 +18,8 @@ module Skep
   class Plugin
     NAME = /\A[a-z]\w{0,30}\z/ # of a file, whatever a status says
     MOST_ABSENT = 100 # names that are remembered: a node may report any
-    # skep's other gems without their "skep-", a line each, and whether one adds a command.
+    # skep's other gems without their "skep-", a line each: with the files that are named otherwise,
+    # as skep/puma, and whether one adds a command.
     GEMS = ::File.expand_path("../../data/gems", __dir__)
     private_constant :NAME, :MOST_ABSENT, :GEMS
 
@@ -50,14 +51,15 @@ module Skep
         @added.sort_by(&:first).to_h
       end
 
-      # Returns how to install skep's gem of that name, for something that is missing without it;
-      # nil if there is no such gem, or not one with a command.
+      # Returns how to install skep's gem with that name or file, for something that is missing
+      # without it; nil if there is no such gem, or not one with a command.
       def installation(name, command: false)
-        known = ::File.readlines(GEMS).map(&:split).find { |gem,| gem == name } or return
-        return if command && known.last != "command"
+        gem, *words = ::File.readlines(GEMS).map(&:split)
+                            .find { |line| (line - ["command"]).include?(name) }
+        return if gem.nil? || (command && !words.include?("command"))
 
-        "it is in the gem skep-#{name}, which isn't there in version #{VERSION}: run " \
-          "`gem install skep-#{name}`, or add `gem \"skep-#{name}\"` to the Gemfile"
+        "it is in the gem skep-#{gem}, which isn't there in version #{VERSION}: run " \
+          "`gem install skep-#{gem}`, or add `gem \"skep-#{gem}\"` to the Gemfile"
       end
 
       # Returns the plugins of the kinds of work that nodes of a status do.

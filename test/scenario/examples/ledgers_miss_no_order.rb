@@ -2,15 +2,15 @@
 
 require_relative "scenario"
 
-# Hangs at the first attempt of one order. Writes errors of Karafka's threads that the folder guest
-# has raised to a file.
+# Hangs at the first attempt of one order. Writes errors of Karafka's threads that skep-guests has
+# raised to a file.
 HARM = <<~RUBY
   #{HANG}
   require_relative "orders_consumer"
 
   Karafka.monitor.subscribe("error.occurred") do |event|
     error = event[:error]
-    next if Array(error.backtrace).grep(%r{/guest/}).empty?
+    next if Array(error.backtrace).grep(%r{/skep/karafka}).empty?
 
     File.write("\#{__dir__}/errors", "\#{error.class}: \#{error.message[0, 200]}\\n", mode: "a")
   end

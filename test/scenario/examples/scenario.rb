@@ -56,8 +56,8 @@ class ExampleScenario < Scenario
   end
 
   # nodes: their number. kafka: true if the example reads from Kafka. files: added files. options:
-  # replacements in its swarm.rb. The rest is its environment.
-  def run_example(name, nodes: 2, kafka: true, files: {}, options: {}, **env)
+  # replacements in its swarm.rb. under: a command that runs it. The rest is its environment.
+  def run_example(name, nodes: 2, kafka: true, files: {}, options: {}, under: [], **env)
     if kafka
       env = { "KAFKA_BROKERS" => broker.address,
               "KAFKA_SETTINGS" => JSON.generate(broker.settings), **env }
@@ -67,7 +67,7 @@ class ExampleScenario < Scenario
       files.each { |file, text| File.write("#{place}/#{file}", text) }
       change("#{place}/swarm.rb", options)
     end
-    run_swarm(nil, prepare: copy, env: { "SKEP_NODES" => nodes.to_s, **env })
+    run_swarm(nil, prepare: copy, under:, env: { "SKEP_NODES" => nodes.to_s, **env })
   end
 
   # Kills a node each time the block returns one of these numbers or more.

@@ -74,5 +74,5 @@ ExampleScenario.play do
   must("push back the long job, and no other: #{waiting}") do
     waiting.one? && waiting.first.include?("Slow")
   end
-  must("have no job in progress at the end") { redis.ask("HLEN", "kept") == "0" }
+  must("have no job in progress at the end") { redis.ask("HLEN", "skep:owners") == "0" }
 end

@@ -12,8 +12,8 @@ JOB = <<~RUBY
   end
 RUBY
 
-# README's second program: Sidekiq in nodes, beside a copy of the example's folder. Jobs of both
-# queues are done, also after a node was killed.
+# README's second program: Sidekiq in nodes. Jobs of both queues are done, also after a node was
+# killed.
 ExampleScenario.play do
   redis = RedisServer.start
   at_end { redis.stop }
@@ -27,7 +27,6 @@ ExampleScenario.play do
   end
   done = -> { Integer(redis.ask("SCARD", "notes")) }
   beside = lambda do |place|
-    FileUtils.cp_r("#{ExampleScenario::EXAMPLES}/sidekiq_in_a_swarm/guest", place)
     Dir.mkdir("#{place}/config")
     File.write("#{place}/config/environment.rb", JOB)
   end

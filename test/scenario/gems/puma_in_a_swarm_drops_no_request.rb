@@ -7,6 +7,7 @@ require "fileutils"
 require "socket"
 
 FOLDER = File.expand_path("../../../examples/puma_in_a_swarm", __dir__)
+LISTEN = File.expand_path("../../../skep-guests/exe/skep-listen", __dir__)
 CLIENTS = 2
 
 # Sends requests in a loop, each over a new connection. Counts answers and keeps failures.
@@ -50,7 +51,7 @@ Scenario.play do
     failing = app.sub("|env|", "|env|\n  raise if env[\"PATH_INFO\"] == \"/bad\"")
     File.write("#{place}/app.rb", failing)
   end
-  swarm = run_swarm(nil, under: [RbConfig.ruby, "#{FOLDER}/listen", port.to_s], prepare: copy,
+  swarm = run_swarm(nil, under: [RbConfig.ruby, LISTEN, port.to_s], prepare: copy,
                          env: { "APP_ENV" => nil, "RACK_ENV" => nil, "RAILS_ENV" => "production" })
   swarm.await("node_ready", times: 2)
   clients = Array.new(CLIENTS) { Client.new(port) }

@@ -2,52 +2,20 @@
 
 require_relative "scenario"
 require_relative "../support/page"
-require "socket"
+require_relative "../support/web_client"
 
-# The program of docs/guides/embedding.md: Puma and Sidekiq of one Rails application in one swarm.
-# Each request enqueues a job. A reload fails no request and loses no job, and jobs run in Rails'
-# executor.
+# The program of docs/guides/embedding.md, and Solid Queue in it: Puma, Sidekiq, Solid Queue and a
+# Kafka consumer of one Rails application in one swarm. Each request enqueues a job for both. A
+# reload, with nodes killed before it, fails no request and loses no job and no message, and jobs
+# run in Rails' executor.
 SECONDS = 120.0 # of a reload, and until the jobs are done
-
-class Client
-  attr_reader :accepted, :failures
-
-  # numbers: one for each request.
-  def initialize(port, numbers)
-    @accepted = []
-    @failures = []
-    @thread = Thread.new do
-      numbers.each do |number|
-        break if @over
-
-        request(port, number)
-      end
-    end
-  end
-
-  def stop
-    @over = true
-    @thread.join
-  end
-
-  private
-
-  def request(port, number)
-    answer = TCPSocket.open("127.0.0.1", port) do |socket|
-      socket.write("GET /notes/#{number} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-      socket.wait_readable(Patience.of(SECONDS)) && socket.read
-    end
-    right = answer&.start_with?("HTTP/1.1 200 ") && answer.end_with?("accepted #{number}")
-    right ? @accepted << number : @failures << answer
-  rescue SystemCallError => e
-    @failures << e.message
-  end
-end
 
 RailsScenario.play do
   edit = ->(path, from, to) { write(path, File.read("#{root}/#{path}").sub(from, to)) }
   edit.call("config/application.rb", "config.active_job.queue_adapter = :skep", "")
-  edit.call("config/application.rb", "active_job/railtie", "action_controller/railtie")
+  edit.call("config/application.rb", "Bundler.require",
+            "require \"action_controller/railtie\"\nBundler.require\n" \
+            "require \"solid_queue\"\nrequire \"sidekiq\"")
   write("config/initializers/kafka.rb", "")
   write("config/initializers/sidekiq.rb", <<~RUBY) # nobody reads its log all the time
     Sidekiq.configure_server { |config| config.logger.level = Logger::WARN }
@@ -60,6 +28,7 @@ RailsScenario.play do
     class NotesController < ActionController::Base
       def create
         NoteJob.perform_async(Integer(params[:number]))
+        QuickJob.perform_later(Integer(params[:number]))
         render plain: "accepted \#{params[:number]}"
       end
     end
@@ -73,24 +42,69 @@ RailsScenario.play do
       end
     end
   RUBY
-  examples = File.expand_path("../../../examples", __dir__)
-  FileUtils.cp_r("#{examples}/sidekiq_in_a_swarm/guest", root)
-  FileUtils.cp("#{examples}/puma_in_a_swarm/listen", root)
-  page = Page.new(File.expand_path("../../../docs/guides/embedding.md", __dir__))
-  write("swarm.rb", page.programs.fetch("swarm.rb"))
+  write("app/jobs/quick_job.rb", <<~RUBY)
+    class QuickJob < ActiveJob::Base
+      self.queue_adapter = :solid_queue
+      queue_as :quick
 
+      def perform(number)
+        Note.create!(number: 10_000_000 + number, text: "executor: \#{Rails.application.executor.active?}")
+      end
+    end
+  RUBY
+  write("app/models/order.rb", <<~RUBY)
+    class Order
+      def self.import(order)
+        Note.create!(number: 20_000_000 + order["id"], text: "executor: \#{Rails.application.executor.active?}")
+      end
+    end
+  RUBY
+  write("config/database.yml", "production: { url: <%= ENV[\"DATABASE_URL\"] %>, pool: 15 }\n")
+  page = Page.new(File.expand_path("../../../docs/guides/embedding.md", __dir__))
+  program = page.programs.fetch("swarm.rb")
+  brokers = "\"bootstrap.servers\": ENV.fetch(\"KAFKA_BROKERS\")"
+  quick = "swarm.work(Skep::SolidQueue.new(threads: 2, queues: %w[quick]), nodes: 1)"
+  { brokers => "#{brokers}, \"auto.offset.reset\": \"earliest\", " \
+               "**JSON.parse(ENV.fetch(\"KAFKA\"), symbolize_names: true)",
+    "require \"skep/puma\"" => "require \"skep/puma\"\nrequire \"skep/solid_queue\"",
+    "swarm.work(orders" => "#{quick}\n  swarm.work(orders" }.each do |from, to|
+    program = program.sub(from) { to }
+    must("replace #{from} in the page's program") { program.include?(to) }
+  end
+  write("swarm.rb", program)
+  in_application(<<~RUBY)
+    gem_folder = Gem.loaded_specs.fetch("solid_queue").full_gem_path
+    ActiveRecord::Migration.verbose = false
+    load "\#{gem_folder}/lib/generators/solid_queue/install/templates/db/queue_schema.rb"
+  RUBY
+
+  broker.create_topic("orders", 4)
+  broker.create_topic("orders.dead", 1)
   ENV["REDIS_URL"] = "unix://#{redis}"
   port = TCPServer.open(0) { |server| server.addr[1] }
-  swarm = run_application(under: ["env", "-C", root, RbConfig.ruby, "listen", port.to_s])
-  swarm.await("node_ready", times: 4)
-  clients = Array.new(2) { |index| Client.new(port, (index * 1_000_000).step) }
-  answered = -> { clients.sum { |client| client.accepted.size } }
-  swarm.follow("requests are answered") { answered.call >= 20 }
-  before = answered.call
-  reload = Thread.new do
-    Skep::Control::Client.new("#{directory}/shop.sock")
-                         .call("reload", timeout: Patience.of(SECONDS))
+  listen = File.expand_path("../../../skep-guests/exe/skep-listen", __dir__)
+  swarm = run_application(under: ["env", "-C", root, RbConfig.ruby, listen, port.to_s])
+  swarm.await("node_ready", times: 6)
+  clients = Array.new(2) do |index|
+    WebClient.new(port, (index * 1_000_000).step, path: "/notes/") do |number, answer|
+      answer.start_with?("HTTP/1.1 200 ") && answer.end_with?("accepted #{number}")
+    end
   end
+  answered = -> { clients.sum { |client| client.accepted.size } }
+  swarm.follow("requests are answered", seconds: SECONDS) { answered.call >= 20 }
+  orders = 500
+  seeder = Skep::Kafka::Testing::TopicSeeder.new(broker.bootstrap_servers, "orders")
+  seeder.publish(Array.new(orders) { |id| [id.to_s, JSON.generate(id:), id % 4] })
+  seeder.close
+  # All but those of Puma, whose requests in flight would be lost.
+  socket = Skep::Control::Client.new("#{directory}/shop.sock")
+  nodes = socket.call("status").fetch("status")["nodes"]
+  nodes.select { |node| node["id"] > 1 }.each do |node|
+    swarm.kill(node["pid"])
+    swarm.await(GONE) { |event| event["pid"] == node["pid"] }
+  end
+  before = answered.call
+  reload = Thread.new { socket.call("reload", timeout: Patience.of(SECONDS)) }
   swarm.follow("the reload is over", seconds: SECONDS) { !reload.alive? }
   answer = reload.value
   must("reload: #{answer}; #{swarm.account}") { answer["done"] == "reload" }
@@ -99,8 +113,10 @@ RailsScenario.play do
 
   failures = clients.flat_map(&:failures)
   must("answer all requests, not fail #{failures.size}: #{failures.first(3)}") { failures.empty? }
-  numbers = clients.flat_map(&:accepted)
-  swarm.follow(-> { "#{noted} of #{numbers.size} jobs are done" }, seconds: SECONDS) do
+  requests = clients.flat_map(&:accepted)
+  numbers = requests + requests.map { |number| 10_000_000 + number } +
+            Array.new(orders) { |id| 20_000_000 + id }
+  swarm.follow(-> { "#{noted} of #{numbers.size} jobs and orders are done" }, seconds: SECONDS) do
     noted >= numbers.size
   end
   missing = numbers - rows("SELECT number FROM notes").map { |row| Integer(row.first) }
@@ -108,5 +124,5 @@ RailsScenario.play do
   texts = rows("SELECT DISTINCT text FROM notes").flatten
   must("run jobs in the executor, not: #{texts}") { texts == ["executor: true"] }
   must("stop with 0: #{swarm.account}") { swarm.stop.exitstatus.zero? }
-  puts "#{numbers.size} requests answered and jobs done"
+  puts "#{requests.size} requests answered, #{numbers.size} jobs and orders done"
 end

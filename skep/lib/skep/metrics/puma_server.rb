@@ -19,18 +19,18 @@ module Skep
       private_constant :OPTIONS
 
       # Answers no client that has left, which would end a thread of Puma.
-      class QuietPuma < Puma::Server
+      class QuietPuma < ::Puma::Server
         def client_error(...)
           super
-        rescue Puma::ConnectionError
+        rescue ::Puma::ConnectionError
           nil
         end
       end
       private_constant :QuietPuma
 
       # errors: an IO for what the application writes to rack.errors. limits: options of Puma.
-      def initialize(app, threads: 4, errors: Puma::NullIO.new, **limits)
-        log_writer = Puma::LogWriter.new(Puma::NullIO.new, errors)
+      def initialize(app, threads: 4, errors: ::Puma::NullIO.new, **limits)
+        log_writer = ::Puma::LogWriter.new(::Puma::NullIO.new, errors)
         @puma = QuietPuma.new(app, nil, { **OPTIONS, **limits, max_threads: threads, log_writer: })
       end
 

@@ -113,6 +113,9 @@ module Skep
         @complained_at = nil
       end
 
+      # Returns the seconds from a stop until the process is killed.
+      def stop_timeout = @stop_timeout
+
       # Returns the seconds until stop_timeout, when the process is killed; nil before the stop.
       def time_left
         @stopped_at && @stop_timeout && (@stopped_at + @stop_timeout - OS.now)

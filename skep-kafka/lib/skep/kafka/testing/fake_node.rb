@@ -64,6 +64,7 @@ module Skep
         def assigned? = @assigned ? true : false # the last argument of assigned!
         def wait_for_predecessor = !stopping?
         def scaling_down? = false
+        def stop_timeout = 30.0
         def thread(_thread) = self
         def beat = @beats += 1
         def beat_every = 10.0

@@ -130,12 +130,14 @@ module Skep
           "add `require \"skep/#{name}\"` above" if error.is_a?(NameError)
         end
 
-        # Returns for example "web" for Skep::Web or "skep/web".
+        # Returns for example "web" for Skep::Web or "skep/web", "solid_queue" for Skep::SolidQueue.
         def part(error)
           case error
           when LoadError then error.path.to_s[%r{\Askep/(\w+)}, 1]
           when NameError
-            error.name.to_s.downcase if error.message.include?("uninitialized constant Skep::")
+            if error.message.include?("uninitialized constant Skep::")
+              error.name.to_s.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase
+            end
           end
         end
 

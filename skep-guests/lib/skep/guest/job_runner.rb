@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+module Skep
+  class Guest
+    # Runs the jobs of a node's threads. A job that was in flight when a process crashed runs alone
+    # the next time, so that the cause is known. After CRASHES crashes in which it ran alone it is
+    # set aside.
+    #
+    #   jobs = JobRunner.new(node, threads: 5)
+    #   jobs.run("Invoice 7c1f", 300, ->(why) { bury(job, why) }) { perform }
+    #
+    # A name is that of one job, in every process.
+    class JobRunner
+      CRASHES = 3
+      RUNNING = :skep_job_running
+      private_constant :CRASHES, :RUNNING
+
+      def initialize(node, threads:)
+        @in_flight = InFlight.new(node, threads:)
+        @crash_suspects = node.crash_suspects
+        @lock, @change = Mutex.new, ConditionVariable.new
+        @working = 0
+      end
+
+      # Returns true if a job runs.
+      def working? = @working.positive?
+
+      # longest: seconds that it may take, or nil. set_aside: called instead of the block with the
+      # reason, if the job must not run any more. A job within a job runs as a part of it.
+      def run(name, longest, set_aside, &work)
+        return yield if Thread.current[RUNNING]
+
+        suspect = @crash_suspects.find { |one| one.in_flight == name }
+        return shared { watched(name, longest, &work) } unless suspect
+        return give_up(suspect, set_aside) if suspect.alone >= CRASHES
+
+        alone { watched(name, longest, &work) }.tap { @crash_suspects.clear([suspect]) }
+      end
+
+      private
+
+      def watched(name, longest, &work)
+        Thread.current[RUNNING] = true
+        @in_flight.run(name, longest, &work)
+      ensure
+        Thread.current[RUNNING] = nil
+      end
+
+      def give_up(suspect, set_aside)
+        set_aside.call("alone in flight in #{suspect.alone} crashes: #{suspect.ends.join(", ")}")
+        @crash_suspects.blame([suspect])
+        @crash_suspects.clear([suspect])
+      end
+
+      def shared
+        @lock.synchronize do
+          await { !@alone }
+          @working += 1
+        end
+        begin
+          yield
+        ensure
+          change { @working -= 1 }
+        end
+      end
+
+      def alone
+        @lock.synchronize do
+          await { !@alone }
+          @alone = true
+        end
+        begin
+          @lock.synchronize { await { @working.zero? } }
+          yield
+        ensure
+          change { @alone = false }
+        end
+      end
+
+      def await
+        @change.wait(@lock) until yield
+      end
+
+      def change
+        @lock.synchronize do
+          yield
+          @change.broadcast
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+require "skep/threads"
+require "skep/solid_queue/poll_watch"
+
+module Skep
+  class SolidQueue < Guest
+    # The workers, dispatchers and the scheduler of this node, as threads, and what Solid Queue's
+    # supervisor would do for them: it starts one again that has ended, as after an outage of the
+    # database, and removes processes that are dead. It also gives back the jobs of the process that
+    # had this node's slot before.
+    #
+    #   actors = Actors.new(configuration.configured_processes, slot: "host/jobs/0")
+    #   actors.start
+    #   actors.inherit                 # the last process of this slot has ended
+    #   actors.problem(jobs: true)     # a sentence if one of them doesn't poll, or nil
+    #   actors.quieten                 # they take no more jobs, and end once theirs are done
+    #   actors.stop(25)                # the same; jobs that take longer are given back
+    class Actors
+      Actor = Struct.new(:plan, :process)
+      SLOT = "skep_slot" # in the metadata of an actor's row
+      LOOK = 2.0 # seconds
+      AS_LONG_AS_IT_TAKES = 365 * 86_400 # seconds
+      private_constant :Actor, :SLOT, :LOOK, :AS_LONG_AS_IT_TAKES
+
+      def initialize(plans, slot:)
+        @slot = slot
+        @actors = plans.map { |plan| Actor.new(plan) }
+        @polls = PollWatch.new
+        @lock = Mutex.new
+        @prune_at = OS.now
+      end
+
+      # Raises an ActiveRecordError if the database isn't there.
+      def start
+        wrap { ::SolidQueue::Process.exists? }
+        ::SolidQueue.shutdown_timeout = AS_LONG_AS_IT_TAKES # `stop` has its own
+        # Called in their threads.
+        ::SolidQueue.on_worker_start { |worker| @polls.began(worker.polling_interval) }
+        ::SolidQueue.on_dispatcher_start { |one| @polls.began(one.polling_interval) }
+        @polls.subscribe
+        @actors.each { |actor| launch(actor) }
+        @upkeep = ::Concurrent::TimerTask.new(execution_interval: LOOK) { look }
+        @upkeep.execute
+      end
+
+      def inherit = @inherit = true
+      def problem(jobs:) = @polls.problem(jobs:)
+
+      def quieten
+        @lock.synchronize do
+          @upkeep.shutdown
+          # Each waits for its jobs.
+          @ending ||= @actors.map do |actor|
+            Threads::Background.new("solid_queue.stop", drain: 0) { finish(actor.process) }
+          end
+        end
+      end
+
+      # seconds: how long jobs may take. Then the next process has them.
+      def stop(seconds)
+        quieten
+        deadline = OS.now + seconds
+        ended = @ending.map { |thread| thread.close(timeout: [deadline - OS.now, 0].max) }
+        wrap do
+          give_back if @inherit
+          @actors.each { |actor| release(actor) } unless ended.all?
+        end
+      rescue ::ActiveRecord::ActiveRecordError # the next process of this slot gives them back
+        nil
+      end
+
+      private
+
+      # In a thread of Concurrent Ruby: the database may let it wait.
+      def look
+        wrap do
+          @actors.each { |actor| revive(actor) unless actor.process.alive? }
+          give_back if @inherit
+          prune if OS.now > @prune_at
+        end
+      rescue ::ActiveRecord::ActiveRecordError # the database is away: again at the next look
+        nil
+      rescue StandardError => e # which the timer would keep to itself
+        ::Rails.error.report(e, handled: true, source: "application.skep")
+      end
+
+      def launch(actor)
+        @lock.synchronize do
+          next if @ending
+
+          actor.process = instantiate(actor.plan)
+          actor.process.start
+        end
+      end
+
+      # Its row has the slot from the beginning.
+      def instantiate(plan)
+        slot = @slot
+        plan.instantiate.tap do |process|
+          process.define_singleton_method(:metadata) { super().merge(SLOT => slot) }
+        end
+      end
+
+      def revive(actor)
+        release(actor)
+        launch(actor)
+      end
+
+      # Returns when its jobs are done.
+      def finish(process)
+        process.stop
+      rescue Exception # what its thread has died of, which Solid Queue has reported
+        nil
+      end
+
+      # Removes its row, and so gives back the jobs that it had claimed.
+      def release(actor) = ::SolidQueue::Process.find_by(name: actor.process.name)&.deregister
+
+      # Gives back the jobs of processes that had this slot before.
+      def give_back
+        own = @actors.map { |actor| actor.process.name }
+        rows = ::SolidQueue::Process.where.not(name: own)
+        rows.select { |row| row.metadata[SLOT] == @slot }.each(&:deregister)
+        @inherit = false
+      end
+
+      # Solid Queue marks the jobs of processes without a heartbeat as failed, as those of a host
+      # that is gone.
+      def prune
+        @prune_at = OS.now + ::SolidQueue.process_alive_threshold.to_f
+        ::SolidQueue::Process.prune
+      end
+
+      def wrap(&block) = ::Rails.application.executor.wrap(source: "application.skep", &block)
+    end
+  end
+end

@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/guest"
+
+class JobRunnerTest < Skep::TestCase
+  Scoreboard = Skep::Swarm::IPC::Scoreboard
+  private_constant :Scoreboard
+
+  def setup
+    super
+    @layout = Scoreboard::Layout.new(nodes: 1, threads: 2)
+    @page = Skep::OS::SharedPage.create(@layout.total)
+    @reported, @aside = [], []
+  end
+
+  def teardown
+    @node&.leave
+    @page.close
+    super
+  end
+
+  test "a job is in flight while it runs, and counted when it is over" do
+    during = runner.run("Note 1", 60, aside) { in_flight }
+    assert_equal [["Note 1", nil]], during
+    assert_empty in_flight
+    assert_equal 1, @layout.all(0).sum { |cell| @page.get(cell, Scoreboard::Layout::DONE) }
+  end
+
+  test "a job that raises isn't in flight any more, and its thread is free" do
+    jobs = runner
+    3.times do
+      assert_raises(KeyError) { jobs.run("Note 1", 60, aside) { raise KeyError } }
+    end
+    assert_empty in_flight
+    refute_predicate jobs, :working?
+  end
+
+  test "a job within a job runs as a part of it" do
+    jobs = runner
+    jobs.run("Note 1", 60, aside) do
+      jobs.run("Note 2", 60, aside) { assert_equal [["Note 1", nil]], in_flight }
+    end
+  end
+
+  test "jobs run at the same time, unless one was in flight when a process crashed" do
+    jobs = runner(suspect("Note 2", alone: 0))
+    entered, leave = Queue.new, Queue.new
+    start = lambda do |number|
+      Thread.new { jobs.run("Note #{number}", 60, aside) { [entered << number, leave.pop] } }
+    end
+    first = start.call(1)
+    assert_equal 1, entered.pop
+    second = start.call(2) # the suspect waits until the first is done
+    await_sleep(second)
+    assert_equal [["Note 1", nil]], in_flight
+    leave << :first
+    assert first.join(20)
+    assert_equal 2, entered.pop
+    third = start.call(3) # must not run beside the suspect
+    await_sleep(third)
+    assert_equal [["Note 2", nil]], in_flight
+    leave << :second
+    assert second.join(20)
+    assert_equal 3, entered.pop
+    leave << :third
+    assert third.join(20)
+  end
+
+  test "a suspect that was done alone is suspected no more" do
+    jobs = runner(suspect("Note 1", alone: 2))
+    assert_equal :done, jobs.run("Note 1", 60, aside) { :done }
+    assert_equal [["suspects_resolved", { "suspects" => [["Note 1", nil]], "blamed" => false }]],
+                 resolved
+    assert_empty @node.crash_suspects
+  end
+
+  test "a job that crashed three processes alone is set aside with the causes" do
+    jobs = runner(suspect("Note 1", alone: 3))
+    jobs.run("Note 1", 60, aside) { flunk "it must not run" }
+    assert_equal ["alone in flight in 3 crashes: SIGSEGV, SIGKILL"], @aside
+    assert_equal [true, false], resolved.map { |_, facts| facts["blamed"] }
+  end
+
+  test "a suspect that can't be set aside stays suspected" do
+    jobs = runner(suspect("Note 1", alone: 3))
+    assert_raises(IOError) { jobs.run("Note 1", 60, ->(_) { raise IOError }) { flunk } }
+    assert_empty resolved
+    assert_predicate @node.crash_suspects, :any?
+  end
+
+  test "an error while a job waits for its turn leaves the others as they are" do
+    jobs = runner(suspect("Note 1", alone: 0))
+    entered, leave = Queue.new, Queue.new
+    alone = Thread.new { jobs.run("Note 1", 60, aside) { [entered << 1, leave.pop] } }
+    entered.pop
+    waiting = Thread.new { jobs.run("Note 2", 60, aside) { flunk "interrupted" } }
+    waiting.report_on_exception = false
+    await_sleep(waiting)
+    waiting.raise(IOError)
+    assert_raises(IOError) { waiting.join(20) }
+    leave << :on
+    assert alone.join(20)
+    refute_predicate jobs, :working?
+    assert_equal :done, jobs.run("Note 3", 60, aside) { :done }
+  end
+
+  private
+
+  def runner(*suspects)
+    report = ->(type, facts) { @reported << [type, facts] }
+    @node = Skep::Swarm::Node.new(id: 0, swarm: "a", mold: 0, page: @page, layout: @layout,
+                                  suspects:, report:)
+    Skep::Guest::JobRunner.new(@node, threads: 2)
+  end
+
+  def suspect(in_flight, alone:)
+    { "in_flight" => in_flight, "current_item" => nil, "crashes" => alone + 1, "alone" => alone,
+      "ends" => %w[SIGSEGV SIGKILL], "slots" => [0], "time" => Skep::OS.now }
+  end
+
+  def aside = ->(why) { @aside << why }
+  def resolved = @reported.select { |type,| type == "suspects_resolved" }
+
+  def in_flight
+    Scoreboard::Reader.new(@page, @layout).items_in_flight(Struct.new(:page_index).new(0))
+  end
+
+  def await_sleep(thread)
+    deadline = Skep::OS.now + Patience.of(20)
+    until thread.stop?
+      flunk "it doesn't wait" if Skep::OS.now > deadline
+      IO.select(nil, nil, nil, 0.01)
+    end
+  end
+end
