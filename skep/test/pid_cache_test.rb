@@ -141,7 +141,7 @@ class PidCacheTest < Skep::TestCase
   end
 
   test "loads only the components os and fork" do
-    assert_equal "ExitCode Fork OS PidCache", printed(<<~RUBY)
+    assert_equal "ExitCode Fork OS OptionalGem PidCache", printed(<<~RUBY)
       require "skep/pid_cache"
       print Skep.constants.select { |name| Skep.const_get(name).instance_of?(Module) }.sort.join(" ")
     RUBY

@@ -88,7 +88,7 @@ class PluginTest < Skep::TestCase
       skep_mail_waiting{queue="post"} 3
       [3, "of the queue at home"]
       [["mail:7"], {"error"=>1}]
-      ["status", "top", "kafka", "mail", "web"]
+      ["status", "top", "events", "kafka", "mail", "web"]
       sent
       true
     TEXT

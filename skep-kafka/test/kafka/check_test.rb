@@ -28,6 +28,10 @@ class KafkaCheckTest < Skep::TestCase
     assert_equal 0, code
     assert_empty err.lines.grep_v(/warning: librdkafka/) # an old one is told
     assert_equal <<~TEXT, out.lines.drop(1).join
+      #{"  "}work orders: 3 nodes
+      #{"  "}work work: 1 node
+      #{"  "}work orders-2: 1 node
+      #{"  "}work orders-3: 1 node
       #{"  "}consumer group orders, topics a, b: static members #{host}-0 to #{host}-2, which keep their places at a stop
       #{"  "}consumer group orders, topics a, b: dynamic members
       #{"  "}consumer group orders, topics a, b: static members host-5, which leave at a stop
