@@ -21,9 +21,9 @@ class DeployBenchmarkTest < Skep::TestCase
   RUBY
   private_constant :BENCHMARK, :PROGRAM
 
-  test "skep's messages arrive through both deploys and a kill, and no process is left" do
-    rows = measure(": skep")
-    assert_equal ["reload: skep", "stop and start: skep", "killed: skep"], rows.keys
+  test "skep's messages arrive through both deploys, and no process is left" do
+    rows = measure("(?:reload|start): skep")
+    assert_equal ["reload: skep", "stop and start: skep"], rows.keys
     rows.each_value { |row| assert_measured(row) }
   end
 
