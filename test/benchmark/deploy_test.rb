@@ -27,12 +27,6 @@ class DeployBenchmarkTest < Skep::TestCase
     rows.each_value { |row| assert_measured(row) }
   end
 
-  test "Karafka's swarm is stopped and started with the same application" do
-    rows = measure("^stop and start: Karafka")
-    assert_equal ["stop and start: Karafka's swarm, best settings"], rows.keys
-    rows.each_value { |row| assert_measured(row) }
-  end
-
   private
 
   def assert_measured(row)
