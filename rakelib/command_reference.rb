@@ -25,8 +25,8 @@ module CommandReference
   EXITS = {
     Code::OK => "done; of run: the swarm was stopped and all nodes ended in time, or all of its " \
                 "work was finished",
-    Code::FAILED => "failed, and stderr says why: run could not boot, no such swarm runs, or " \
-                    "doctor or chaos found a fault",
+    Code::FAILED => "failed, and stderr says why: run could not boot, no such swarm runs, doctor " \
+                    "or chaos found a fault, or status --exit-status a swarm that isn't well",
     Code::FORCED => "run and stop: the stop was forced by a second TERM or INT or by QUIT, or " \
                     "skep killed a node during it",
     Code::ORPHANED => "node: its supervisor died",

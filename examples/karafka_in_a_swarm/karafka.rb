@@ -11,7 +11,8 @@ class KarafkaApp < Karafka::App
     config.kafka = {
       "bootstrap.servers": ENV.fetch("KAFKA_BROKERS"),
       "auto.offset.reset": "earliest",
-      "group.instance.id": "ledger-#{Socket.gethostname}-#{ENV.fetch("SKEP_NODE_ID")}",
+      # Only nodes have a number: not the console, nor rake.
+      "group.instance.id": ("ledger-#{Socket.gethostname}-#{ENV["SKEP_NODE_ID"]}" if ENV["SKEP_NODE_ID"]),
       **JSON.parse(ENV.fetch("KAFKA_SETTINGS", "{}"), symbolize_names: true)
     }.compact
     config.concurrency = Integer(ENV.fetch("THREADS", "2")) # as Skep::Karafka's threads

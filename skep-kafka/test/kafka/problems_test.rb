@@ -111,18 +111,16 @@ stalling.values_at("kind", "level", "since")
     assert_empty of(node(0, row(0), row(1)), node(1, row(2)))
     odd = [nil, 1, "x", [], {}, 10**400]
     rows = odd.flat_map do |value|
-      [value, row(0, "failing" => value), *FAILING.keys.map { |key|
-  row(0, "failing" => { **FAILING, key => value })
-},
-       *%w[stalling_since paused_until lag_unknown_since topic].map { |key|
-  row(0, "failing" => FAILING, key => value)
-}]
+      failing = FAILING.keys.map { |key| row(0, "failing" => { **FAILING, key => value }) }
+      others = %w[stalling_since paused_until lag_unknown_since topic].map do |key|
+        row(0, "failing" => FAILING, key => value)
+      end
+      [value, row(0, "failing" => value), *failing, *others]
     end
-    nodes = rows.map { |one| node(0, one) } + odd.map { |value|
-  { **node(0, row(0)),
- "work" => value.is_a?(Hash) ? value : { "kind" => "kafka", "group" => value,
-"partitions" => value } }
-}
+    nodes = rows.map { |one| node(0, one) } + odd.map do |value|
+      work = { "kind" => "kafka", "group" => value, "partitions" => value }
+      { **node(0, row(0)), "work" => value.is_a?(Hash) ? value : work }
+    end
     nodes += odd.flat_map do |value|
       %w[outage clock_ahead].map { |fact| node(0, row(0), fact => value) }
     end

@@ -64,9 +64,8 @@ module Skep
 
       # Returns the plugins of the kinds of work that nodes of a status do.
       def of(status)
-        status["nodes"].to_a.map { |node|
-  node["work"].to_h["kind"]
-}.uniq.filter_map { |kind| find(kind) }
+        kinds = status["nodes"].to_a.map { |node| node["work"].to_h["kind"] }
+        kinds.uniq.filter_map { |kind| find(kind) }
       end
 
       # Returns how many items wait for the nodes of a status, and in words which this number leaves

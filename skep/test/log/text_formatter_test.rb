@@ -81,9 +81,10 @@ TextFormatter.message("odd", { backtrace: ["a.rb:1:in `\e[2J'"] })
   def read(word)
     case word[0]
     when "'", "`" then word[1..-2].tap { |text| refute_includes text, word[0] }
-    when '"' then word.include?("\\") ? JSON.parse(word) : word[1..-2].tap { |text|
-  refute_includes text, '"'
-}
+    when '"'
+      text = word.include?("\\") ? JSON.parse(word) : word[1..-2]
+      refute_includes text, '"' unless word.include?("\\")
+      text
     else word.tap { assert_match(/\A[^\s"'`=]+\z/, word) }
     end
   end

@@ -37,9 +37,9 @@ class SwarmCollectorTest < Skep::TestCase
     problems = [{ "kind" => "hung" }, { "kind" => "hung" }, { "kind" => "of_a_plugin" }]
     metrics = figures(status(problems:))
     expected = Skep::Swarm::Diagnosis.kinds.to_h { |kind| [kind, "0"] }
-    found = metrics.filter_map { |series, value|
-  [$1, value] if series =~ /skep_problem\{kind="(\w+)"/
-}
+    found = metrics.filter_map do |series, value|
+      [$1, value] if series =~ /skep_problem\{kind="(\w+)"/
+    end
     assert_equal({ **expected, "hung" => "2", "of_a_plugin" => "1" }, found.to_h)
   end
 

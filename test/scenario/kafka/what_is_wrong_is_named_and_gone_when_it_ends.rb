@@ -31,17 +31,12 @@ class WhatIsWrong < KafkaScenario
     await_assignment(6, swarm, nodes: 2)
     feed("payments", Array.new(40) { |n| [n.to_s, "v", n % 4] })
     await_end("no_node_ready")
-    seen = while_it_runs { swarm.skep("restart", "wrong").then { |error| must("restart: #{error}") {
-  error.nil?
-}
-}
-}
-    seen += while_it_runs { swarm.skep("scale", "wrong",
-"3").then { |error| must("scale: #{error}") {
-  error.nil?
-}
-}
-}
+    seen = [%w[restart wrong], %w[scale wrong 3]].flat_map do |command|
+      while_it_runs do
+        error = swarm.skep(*command)
+        must("#{command.first}: #{error}") { error.nil? }
+      end
+    end
     await_assignment(6, swarm, nodes: 3)
     seen += problems
     others = seen.reject { |one| OTHERS.include?(one["kind"]) }
@@ -55,10 +50,9 @@ class WhatIsWrong < KafkaScenario
         found["text"].include?("job 7") && found["at"] == "swarm.rb:#{line("stand still")}" &&
           found["since"].between?(20, 40)
       end
-      must("be seen before the node is replaced") { swarm.events.none? { |one|
-  one["event"] == "node_hung"
-}
-}
+      must("be seen before the node is replaced") do
+        swarm.events.none? { |one| one["event"] == "node_hung" }
+      end
       output = swarm.output_of("status", "wrong")
       must("be told below the first line of `skep status`: #{output}") do
         output.lines[1, 4].any?(/made no progress with job 7.*at swarm.rb:#{line("stand still")}/)

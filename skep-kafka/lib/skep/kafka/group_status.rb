@@ -83,11 +83,11 @@ module Skep
         def failing?(row)
           row.nil? || (row.is_a?(Hash) && CAUSES.key?(row["cause"]) &&
             %w[messages since offset attempt].all? { |name| number?(row[name]) } &&
-            %w[error at dead_letter_topic].all? { |name|
-  row[name].nil? || row[name].is_a?(String)
-} &&
+            %w[error at dead_letter_topic].all? { |name| text?(row[name]) } &&
             (row["retry_at"].nil? || number?(row["retry_at"])))
         end
+
+        def text?(value) = value.nil? || value.is_a?(String)
 
         # Those of JSON may be infinite.
         def number?(value) = value.is_a?(Numeric) && value.abs < 1e18

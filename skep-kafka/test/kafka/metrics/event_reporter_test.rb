@@ -46,19 +46,17 @@ module Skep
 
         test "reports a kind of failure once, then in ten seconds with a count; others as debug" do
           batch = slice
-          raised = ->(place) { RuntimeError.new("no").tap { |e|
-  e.set_backtrace(["/app/#{place}"])
-}
-}
+          raised = lambda do |place|
+            RuntimeError.new("no").tap { |error| error.set_backtrace(["/app/#{place}"]) }
+          end
           error = raised["a.rb:1:in `x'"]
           [0, 1, 9.9, 10, 10.1, 20].each do |now|
             @now = now.to_f
             @report.retried(batch, error, retry_in: 1)
           end
           @report.retried(batch, raised["b.rb:2"], retry_in: 1)
-          @report.retried(batch, IOError.new("no").tap { |e|
-  e.set_backtrace(error.backtrace)
-}, retry_in: 1)
+          other = IOError.new("no").tap { |one| one.set_backtrace(error.backtrace) }
+          @report.retried(batch, other, retry_in: 1)
           @now = 80.0 # forgotten
           @report.retried(batch, error, retry_in: 1)
 

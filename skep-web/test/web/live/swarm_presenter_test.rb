@@ -42,10 +42,8 @@ class WebSwarmPresenterTest < Skep::TestCase
                 "advice" => "wait" }
     shown = present(node(0), problems: [problem] * 30).to_h
     assert_equal [20, 30], [shown["problems"].size, shown["problem_count"]]
-    assert_equal [201, 3.0, false],
-                 shown["problems"].first.then { |one|
-  [one["text"].size, one["since"], one.key?("at")]
-}
+    first = shown["problems"].first
+    assert_equal [201, 3.0, false], [first["text"].size, first["since"], first.key?("at")]
     assert_empty present(node(0)).to_h["problems"]
   end
 

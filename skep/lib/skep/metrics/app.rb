@@ -7,6 +7,7 @@ require "json"
 # | path | answer |
 # |---|---|
 # | /metrics | all metrics, for Prometheus; 503 if the supervisor doesn't answer |
+# | /status | name, state and problems, as JSON; 503 likewise |
 # | /healthz | 200 if the supervisor answers, else 503 |
 # | /readyz | 200 if the swarm can do its work, else 503; ?nodes=3 or ?nodes=all requires more |
 #

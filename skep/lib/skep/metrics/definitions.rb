@@ -30,7 +30,7 @@ module Skep
         gauge skep_swarm_state{state}
           1 for the present state of the swarm, 0 for the others.
         gauge skep_crash_loop
-          1 while a node is in a crash loop.
+          1 while a node, a spare or the helper is in a crash loop.
         gauge skep_problem{kind}
           Problems of this kind that the swarm has at present.
         gauge skep_nodes_wanted

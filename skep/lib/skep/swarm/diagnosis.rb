@@ -81,7 +81,7 @@ module Skep
         end
 
         def no_node(name, nodes, since, booted)
-          text = booted ? "none of its #{nodes.size} nodes is ready" : "no node has been ready yet"
+          text = booted ? "none of its nodes is ready" : "no node has been ready yet"
           problem("no_node_ready", booted ? "critical" : "warning",
                   subject: ["work", *name].join(" "), text:, since:, work: name,
                   doing: "skep starts its nodes; boot_timeout ends one that never gets ready",
@@ -154,7 +154,7 @@ module Skep
 
         # It is being ended because it hangs.
         def ending(node)
-          return if node["ending"].nil? || node["unhealthy"]
+          return unless node["ending"] == "hung"
 
           node_problem("hung", "critical", node, since: node["beat_age"],
                        text: "it hangs, and is being replaced",
@@ -177,14 +177,15 @@ module Skep
           end
         end
 
+        # Once it is ending, it no longer says why.
         def unhealthy(node)
-          return unless node["unhealthy"]
+          ending = node["ending"] == "unhealthy"
+          return unless node["unhealthy"] || ending
 
-          ending = node["ending"]
           node_problem("unhealthy", "warning", node, since: node["unhealthy_for"],
-                       text: "it says that it can't work: #{node["unhealthy"]}",
-                       doing: ending ? "skep replaces it" : "skep replaces it if that lasts for " \
-                                                            "liveness_timeout",
+                       text: ["it says that it can't work", *node["unhealthy"]].join(": "),
+                       doing: ending ? "skep replaces it" : "skep replaces it at the third " \
+                                       "report, or if that lasts for liveness_timeout",
                        advice: "Mend what it names; a new process helps only if the process is ill")
         end
 
@@ -208,7 +209,8 @@ module Skep
           mebibytes = ", at #{uss / 1_048_576} MiB of its own" if uss
           node_problem("over_memory", "warning", node, since: nil,
                        text: "it exceeds #{reason}#{mebibytes}",
-                       doing: "skep replaces it once its successor is ready",
+                       doing: "skep replaces it once its successor is ready; far above the " \
+                              "limit, at once",
                        advice: "Find what grows, or raise #{reason}")
         end
 
@@ -216,7 +218,7 @@ module Skep
         def helper(status, nodes)
           return [] if !status["crash_loop"] || nodes.any? { |node| node["crash_loop"] }
 
-          [problem("crash_loop", "critical", subject: "helper", since: nil,
+          [problem("crash_loop", "warning", subject: "helper", since: nil,
                    text: "the process that runs swarm.on blocks and metrics keeps crashing",
                    doing: "skep starts it again, later each time; the work goes on",
                    advice: "See its events node_died in the log")]
@@ -234,7 +236,7 @@ module Skep
         def suspects(status)
           status["suspects"].to_a.map do |one|
             problem("suspect", "warning", subject: one["in_flight"].to_s, since: one["seconds_ago"],
-                    text: "it was in flight at #{one["crashes"]} crashes, alone at " \
+                    text: "crashes while it was in flight: #{one["crashes"]}, alone: " \
                           "#{one["alone"]} (#{one["ends"].to_a.join("; ")})",
                     doing: "skep has it tried alone, until it is done or shown to be the cause",
                     advice: "If it is the cause, fix what it meets, then skep reload")

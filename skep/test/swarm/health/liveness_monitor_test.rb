@@ -14,7 +14,7 @@ class LivenessMonitorTest < Skep::TestCase
     def ask_for_lines = self.asked = asked.to_i + 1
     def ready? = true
     def failing? = @failing ? true : false
-    def failing! = @failing = true
+    def failing!(_failure) = @failing = true
     def lost? = @lost ? true : false
     def event_facts = {}
   end
@@ -76,7 +76,7 @@ class LivenessMonitorTest < Skep::TestCase
     turn_until { node.asked }
     assert_equal [[1], []], [@liveness_monitor.slow(node).map(&:thread), @failed_nodes]
     turn_until { @failed_nodes.any? }
-    node.failing!
+    node.failing!(:hung)
     assert_empty @liveness_monitor.slow(node) # it is being ended
   end
 

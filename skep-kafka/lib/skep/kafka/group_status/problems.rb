@@ -57,9 +57,9 @@ module Skep
           live, ended = @nodes.partition { |node| !GroupStatus.ended?(node) }
           troubles = live.flat_map { |node| troubles(node) }
           unknown, others = troubles.partition { |one| one.kind == "lag_unknown" }
-          same = others.group_by { |one|
-  [one.work, one.node["work"]["group"], one.topic, one.kind, one.cause]
-}
+          same = others.group_by do |one|
+            [one.work, one.node["work"]["group"], one.topic, one.kind, one.cause]
+          end
           [*unreachable(live), *same.each_value.flat_map { |some| problems(some) },
            *lag_unknown(unknown, ended), *clocks(live)]
         end
@@ -108,9 +108,9 @@ module Skep
           oldest = some.max_by { |one| since(one).to_f }
           subject = some.one? ? oldest.place : "#{oldest.topic}, #{counted(some.size)}"
           facts = facts(oldest, some)
-          facts = { **facts,
-text: "#{oldest.place}: #{facts[:text]}" } unless some.one? || facts[:whole]
-          problem(oldest, subject, **facts.except(:whole))
+          text = facts[:text]
+          text = "#{oldest.place}: #{text}" unless some.one? || facts[:whole]
+          problem(oldest, subject, **facts.except(:whole), text:)
         end
 
         def problem(one, subject, level:, text:, doing:, advice:, at: nil, **)
@@ -232,14 +232,12 @@ text: "#{oldest.place}: #{facts[:text]}" } unless some.one? || facts[:whole]
           late = ended.select { |node| node["down_for"].to_f >= UNKNOWN }
           all = troubles.map { |one| [one.node, @now - one.row["lag_unknown_since"], 1] } +
                 late.map { |node| [node, node["down_for"], held(node)] }
-          all.reject { |_, _, count|
-  count.zero?
-}.group_by { |node, _| node["work"]["group"] }.map do |group, some|
+          some_unknown = all.reject { |_, _, count| count.zero? }
+          some_unknown.group_by { |node, _| node["work"]["group"] }.map do |group, some|
             node = some.first.first
             Swarm::Diagnosis.problem(
-              "lag_unknown", "warning", subject: "group #{group}", since: some.map { |one|
-  one[1]
-}.max,
+              "lag_unknown", "warning",
+              subject: "group #{group}", since: some.map { |_, since, _| since }.max,
               work: Swarm::Diagnosis.work_name(@status, node),
               node: (node["id"] if some.map(&:first).uniq.one?),
               text: "the lag of #{counted(some.sum(&:last))} isn't known",

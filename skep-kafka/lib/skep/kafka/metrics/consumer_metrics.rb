@@ -250,10 +250,8 @@ module Skep
           failing = @present.map(&:to_plain).reduce({}, :merge)
           pauses = @present.map(&:pauses).reduce({}, :merge)
           blocked = failing.empty? ? [] : @scheduler.blocked_keys
-          [failing.to_h { |key, row|
-  [key, blocked.include?(key) ? { **row, "blocked" => true } : row]
-},
-           pauses]
+          failing.each { |key, row| failing[key] = { **row, "blocked" => true } if blocked.include?(key) }
+          [failing, pauses]
         end
 
         def facts

@@ -88,7 +88,7 @@ module Skep
       end
 
       class Scale < SwarmCommand
-        SUMMARY = "Change the number of nodes, of all works or of those that are named"
+        SUMMARY = "Change the number of nodes, or that of each named work"
         USAGE = "skep scale [NAME] N | WORK=N …"
         COMMAND = "scale"
         EXAMPLES = ["skep scale 8", "skep scale billing 2",

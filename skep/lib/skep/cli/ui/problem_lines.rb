@@ -8,7 +8,7 @@ module Skep
       #
       #   lines = ProblemLines.new(status)
       #   lines.each(most: 10) { |line, remedy, color| … }
-      #   # line: "node 3: it keeps crashing: 7 deaths, the last by SIGSEGV, for 12 s, at app.rb:12"
+      #   # line: "node 3: it keeps crashing: 7 deaths, the last by SIGSEGV, for 12s, at app.rb:12"
       #   # remedy: "skep starts it again in 4 s. Fix the cause, then skep reload"
       #   lines.left_out(10)   # => 3: how many are not among the first ten
       #   lines.color          # => :red, of the most urgent one; nil: nothing is wrong but what

@@ -163,7 +163,7 @@ module Skep
 
         def fail_node(node, failure, status)
           @on_failure.call(node, failure, status)
-          node.failing!
+          node.failing!(failure)
           nil
         end
 

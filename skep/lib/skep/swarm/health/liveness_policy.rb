@@ -39,8 +39,8 @@ module Skep
           left.positive? ? left : first
         end
 
-        # Returns the seconds until the thread has made no progress for half of the timeout, or of
-        # what it has declared: from then on it is slow. Not positive: it is.
+        # Returns the seconds until the thread is slow: it has made no progress for half of the
+        # timeout, and the time that it has declared is over. Not positive: it is.
         def seconds_to_slow(status, now)
           status = corrected(status)
           [status.at + (timeout / 2), status.busy_until].max - now

@@ -96,9 +96,11 @@ module Skep
         # The system has refused its fork: there was never such a process.
         def fork_refused? = @fork_refused ? true : false
         def fork_refused! = @fork_refused = true
-        # It hangs or is unhealthy, and is being ended for that.
-        def failing? = @failing ? true : false
-        def failing! = @failing = true
+        # "hung" or "unhealthy": it is being ended for that; nil: it isn't.
+        attr_reader :failing
+
+        def failing? = !@failing.nil?
+        def failing!(failure) = @failing = failure == :hung ? "hung" : "unhealthy"
 
         # One of its threads makes no progress: it is to say where they stand.
         def ask_for_lines = @channel.post("lines", may_drop: true)

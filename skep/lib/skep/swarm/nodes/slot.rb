@@ -288,7 +288,7 @@ module Skep
           retry_in = not_before - now if waiting? && not_before&.finite?
           { down_for: ago.call(down_since), looping_for: ago.call(@looping_since),
             retry_in: retry_in&.clamp(0.0, nil)&.round(3), replacing: reason_to_replace,
-            successor: successor&.state, ending: (node.reason || "hung" if node&.failing?),
+            successor: successor&.state, ending: (node.reason || node.failing if node&.failing?),
             failure: failure_facts, unfit: unfit_facts(ago) }
         end
 
