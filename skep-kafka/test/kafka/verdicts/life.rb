@@ -219,8 +219,9 @@ module Verdicts
     def outage_shown?
       return false if outages.open.empty?
 
-      groups = Skep::Kafka::GroupStatus.all(@swarm.status("verdicts"))
-      groups.flat_map(&:failing).any?(&:unavailable?)
+      @swarm.status("verdicts")["problems"].any? do |problem|
+        problem.values_at("kind", "level") == %w[dependency_away critical]
+      end
     rescue Skep::Control::Unreachable # it is slow
       false
     end
