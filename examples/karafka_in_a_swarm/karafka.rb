@@ -5,14 +5,17 @@ require "socket"
 
 # An application's own karafka.rb, except for the instance id, which is different in each node.
 class KarafkaApp < Karafka::App
+  # Only nodes have a number: not the console, nor rake.
+  node = ENV.fetch("SKEP_NODE_ID", nil)
+  member = node && "ledger-#{Socket.gethostname}-#{node}"
+
   setup do |config|
     config.client_id = "ledger"
     config.logger = Logger.new($stdout, level: :warn)
     config.kafka = {
       "bootstrap.servers": ENV.fetch("KAFKA_BROKERS"),
       "auto.offset.reset": "earliest",
-      # Only nodes have a number: not the console, nor rake.
-      "group.instance.id": ("ledger-#{Socket.gethostname}-#{ENV["SKEP_NODE_ID"]}" if ENV["SKEP_NODE_ID"]),
+      "group.instance.id": member,
       **JSON.parse(ENV.fetch("KAFKA_SETTINGS", "{}"), symbolize_names: true)
     }.compact
     config.concurrency = Integer(ENV.fetch("THREADS", "2")) # as Skep::Karafka's threads

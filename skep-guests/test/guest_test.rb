@@ -88,6 +88,28 @@ class GuestTest < Skep::TestCase
     assert_predicate @node, :stopping?
   end
 
+  test "doesn't start the server as long as the swarm is quiet" do
+    @node.__quiet
+    after(1) { assert_empty @server.calls }
+    after(2) { @node.__resume }
+    after(4) { @node.__stop }
+    run_server
+    refute_includes @server.calls, :quieten
+    assert_equal [:start, :configured], @server.calls.first
+  end
+
+  test "is busy while the server stops, also without a stop of the node" do
+    times = []
+    @node.define_singleton_method(:busy) do |**time, &work|
+      times << time[:for]
+      work.call
+    end
+    after(1) { @node.__quiet }
+    after(3) { @node.__resume }
+    run_server
+    assert_equal [30.0], times
+  end
+
   test "a server has all but five seconds of the stop, or a quarter of a short one" do
     times = { [nil, 8] => 3.0, [nil, 4] => 1.0, [6.0, 30] => 1.5, [29.0, 30] => 24.0,
               [nil, nil] => nil }

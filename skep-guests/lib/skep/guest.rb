@@ -82,11 +82,12 @@ module Skep
 
     # Runs the server in a node, until it is to stop.
     def run(node, configure)
+      node.wait(LOOK) while node.quiet? && !node.stopping? # at its start it would take something
       start(node, configure)
       node.ready!
       joined(node) if node.wait_for_predecessor
       serve(node)
-      stop(node)
+      node.busy(for: (stop_time(node) || LONGEST) + RESERVE) { stop(node) }
     end
 
     def inspect = "#<#{self.class} threads=#{threads}>"

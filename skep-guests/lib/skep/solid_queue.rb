@@ -108,8 +108,7 @@ module Skep
     end
 
     def stop(node)
-      limit = stop_time(node) || ::SolidQueue.process_alive_threshold.to_f
-      node.busy(for: limit + 1) { @actors.stop(limit) }
+      @actors.stop(stop_time(node) || ::SolidQueue.process_alive_threshold.to_f)
     end
   end
 end

@@ -75,6 +75,22 @@ class JobRunnerTest < Skep::TestCase
     assert_empty @node.crash_suspects
   end
 
+  test "a suspect that runs alone counts as work, and is suspected no more if it fails" do
+    jobs = runner(suspect("Note 1", alone: 2))
+    error = assert_raises(KeyError) do
+      jobs.run("Note 1", 60, aside) { raise KeyError, jobs.working?.to_s }
+    end
+    assert_equal "true", error.message
+    refute_predicate jobs, :working?
+    assert_empty @node.crash_suspects
+  end
+
+  test "a suspect that is interrupted stays suspected" do
+    jobs = runner(suspect("Note 1", alone: 2))
+    assert_raises(Interrupt) { jobs.run("Note 1", 60, aside) { raise Interrupt } }
+    refute_empty @node.crash_suspects.to_a
+  end
+
   test "a job that crashed three processes alone is set aside with the causes" do
     jobs = runner(suspect("Note 1", alone: 3))
     jobs.run("Note 1", 60, aside) { flunk "it must not run" }

@@ -38,6 +38,19 @@ class ControlServerTest < Skep::TestCase
                  asked('{"v":1,"command":"status"}'))
   end
 
+  test "at an abstract socket it has a past, too" do
+    lock = Struct.new(:server).new(UNIXServer.new(File.join(@directory, "b.sock")))
+    supervisor = Supervisor.new(@supervisor.loop, @supervisor.config, false)
+    supervisor.define_singleton_method(:abstract_lock) { lock }
+    server = Skep::Control::Server.new
+    server.configured(supervisor)
+    @path = File.join(@directory, "b.sock")
+    past = asked('{"command":"history","series":true}').fetch("history")
+    assert_equal [String, Hash], past.values_at("run", "series").map(&:class)
+  ensure
+    server&.on_close
+  end
+
   test "calls the supervisor for a command, within the loop" do
     assert_equal({ "v" => 1, "done" => "stop" }, asked('{"command":"stop"}'))
     @supervisor.loop.turn(0)

@@ -55,13 +55,13 @@ class DiagnosisTest < Skep::TestCase
                          "the code from before",
                          { "failed_change" => { "name" => "reload", "error" => "no such file",
                                                 "hint" => nil, "seconds_ago" => 8.0 } }],
-    "suspect" => ["warning", "orders/0@41", "at 3 crashes, alone at 2 (SIGSEGV)", 6.0, "alone",
+    "suspect" => ["warning", "orders/0@41", "in flight: 3, alone: 2 (SIGSEGV)", 6.0, "alone",
                   { "suspects" => [{ "in_flight" => "orders/0@41", "crashes" => 3, "alone" => 2,
                                      "ends" => ["SIGSEGV"], "seconds_ago" => 6.0 }] }],
     "over_memory" => ["warning", "swarm", "takes 600 MiB of its memory_budget of 512 MiB", nil,
                       "frees most",
                       { "over_budget" => { "bytes" => 600 << 20, "budget" => 512 << 20 } }],
-    "crash_loop" => ["critical", "helper", "swarm.on", nil, "later each time",
+    "crash_loop" => ["warning", "helper", "swarm.on", nil, "later each time",
                      { "crash_loop" => true }]
   }.freeze
   private_constant :NODE, :STATUS, :SEGV, :RAISED, :WAITING, :SLOW, :OF_A_NODE, :OF_THE_SWARM
@@ -88,6 +88,14 @@ class DiagnosisTest < Skep::TestCase
       assert_includes found.first["doing"], doing
       refute_empty found.first["advice"]
     end
+  end
+
+  test "what plugins found is sorted in, and may be missing" do
+    others = [Diagnosis.problem("mail_lost", "warning", subject: "post", text: "it is lost",
+                                since: 1.0, doing: "skep waits", advice: "wait, too")]
+    status = { **STATUS, "nodes" => [{ **NODE, **WAITING, "crash_loop" => true }] }
+    kinds = [others, []].map { |more| Diagnosis.of(status, more).map { |one| one["kind"] } }
+    assert_equal [%w[no_node_ready crash_loop mail_lost], %w[no_node_ready crash_loop]], kinds
   end
 
   test "a swarm whose facts are those of ordinary work has no problem" do

@@ -20,10 +20,11 @@ module Skep
         @crash_suspects = node.crash_suspects
         @lock, @change = Mutex.new, ConditionVariable.new
         @working = 0
+        @alone = false
       end
 
       # Returns true if a job runs.
-      def working? = @working.positive?
+      def working? = @alone || @working.positive?
 
       # longest: seconds that it may take, or nil. set_aside: called instead of the block with the
       # reason, if the job must not run any more. A job within a job runs as a part of it.
@@ -34,10 +35,18 @@ module Skep
         return shared { watched(name, longest, &work) } unless suspect
         return give_up(suspect, set_aside) if suspect.alone >= CRASHES
 
-        alone { watched(name, longest, &work) }.tap { @crash_suspects.clear([suspect]) }
+        alone { tried(suspect) { watched(name, longest, &work) } }
       end
 
       private
+
+      # The process has outlived it, whether the job has succeeded or failed.
+      def tried(suspect)
+        yield.tap { @crash_suspects.clear([suspect]) }
+      rescue StandardError
+        @crash_suspects.clear([suspect])
+        raise
+      end
 
       def watched(name, longest, &work)
         Thread.current[RUNNING] = true

@@ -50,12 +50,9 @@ module Skep
 
       def configured(supervisor)
         @supervisor = supervisor
-        return serve_abstract(supervisor.abstract_lock.server) if supervisor.abstract_lock
+        open_socket
+        return @history = nil unless @server
 
-        @path = supervisor.config.control_path
-        return without_socket unless supervisor.config.control?
-
-        listen
         accept_clients
         @run = "#{Process.pid}-#{(OS.now * 1000).round}"
         @series = SeriesHistory.new(supervisor)
@@ -87,9 +84,12 @@ module Skep
 
       private
 
-      def without_socket
-        @history = nil
-        remove_leftover
+      def open_socket
+        lock = @supervisor.abstract_lock
+        return serve_abstract(lock.server) if lock
+
+        @path = @supervisor.config.control_path
+        @supervisor.config.control? ? listen : remove_leftover
       end
 
       # The lock of the swarm's name has made it, unless there can be none.
@@ -98,7 +98,6 @@ module Skep
 
         @server, @abstract = server, true
         @server.listen(Swarm::Supervisor::Acceptor.queue)
-        accept_clients
       end
 
       def accept_clients

@@ -30,13 +30,14 @@ module Skep
       private_constant :LEVELS, :DOWN, :MOST, :OVER, :ENDING
 
       class << self
-        def of(status)
+        # problems: those of plugins.
+        def of(status, problems = Plugin.problems(status))
           return [] if ENDING.include?(status["state"])
 
           nodes = status["nodes"].to_a
           found = [*works_without_node(status, nodes), *nodes.flat_map { |node| of_node(node) },
                    *helper(status, nodes), *budget(status), *suspects(status), *changes(status),
-                   *quiet(status), *Plugin.problems(status)]
+                   *quiet(status), *problems]
           sorted(found).first(MOST)
         end
 

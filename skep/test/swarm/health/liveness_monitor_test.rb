@@ -11,7 +11,7 @@ class LivenessMonitorTest < Skep::TestCase
     attr_writer :lost
     attr_accessor :grace_until, :asked
 
-    def ask_for_lines = self.asked = asked.to_i + 1
+    def ask_for_lines(**) = self.asked = asked.to_i + 1
     def ready? = true
     def failing? = @failing ? true : false
     def failing!(_failure) = @failing = true

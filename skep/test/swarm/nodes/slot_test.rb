@@ -50,6 +50,8 @@ class SlotTest < Skep::TestCase
     @slot.begin_replacement
     launch # which isn't ready when the old one ends
     old.retire
+    refute_predicate old, :ready?
+    assert_nil @slot.down_since # while it finishes what it has
     assert_equal [:promoted, nil], [leave(old), @slot.down_since]
   end
 

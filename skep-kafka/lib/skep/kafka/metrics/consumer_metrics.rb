@@ -249,8 +249,8 @@ module Skep
         def failures
           failing = @present.map(&:to_plain).reduce({}, :merge)
           pauses = @present.map(&:pauses).reduce({}, :merge)
-          blocked = failing.empty? ? [] : @scheduler.blocked_keys
-          failing.each { |key, row| failing[key] = { **row, "blocked" => true } if blocked.include?(key) }
+          blocked = failing.empty? ? [] : failing.keys & @scheduler.blocked_keys
+          blocked.each { |key| failing[key] = { **failing[key], "blocked" => true } }
           [failing, pauses]
         end
 

@@ -142,8 +142,9 @@ module Skep
           later = left.select { |thread, seconds| thread.positive? && seconds.positive? }
           return [*later.values, policy.timeout / 2].min if left.each_value.all?(&:positive?)
 
-          node.ask_for_lines
-          [SLOW_INTERVAL, policy.timeout / 2].min
+          interval = [SLOW_INTERVAL, policy.timeout / 2].min
+          node.ask_for_lines(every: interval)
+          interval
         end
 
         # An overdue node has a short grace period before it is considered hung.

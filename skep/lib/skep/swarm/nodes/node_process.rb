@@ -102,8 +102,15 @@ module Skep
         def failing? = !@failing.nil?
         def failing!(failure) = @failing = failure == :hung ? "hung" : "unhealthy"
 
-        # One of its threads makes no progress: it is to say where they stand.
-        def ask_for_lines = @channel.post("lines", may_drop: true)
+        # One of its threads makes no progress: it is to say where they stand, once in so many
+        # seconds.
+        def ask_for_lines(every:)
+          now = OS.now
+          return if @lines_asked_at && now < @lines_asked_at + every
+
+          @lines_asked_at = now
+          @channel.post("lines", may_drop: true)
+        end
 
         def lines=(lines)
           @lines, @lines_at = lines, OS.now

@@ -112,9 +112,9 @@ module Skep
           @looping_since = looping ? @looping_since || OS.now : nil
         end
 
-        # Since when it has no ready process and is to have one; nil: it has, or its process made
-        # way for a successor.
-        def down_since = (@down_since if wanted? && !holder_ready?)
+        # Since when it has no process that has been ready, and is to have one; nil: it has, or its
+        # process made way for a successor.
+        def down_since = (@down_since if wanted? && !node&.ready_at)
 
         # What its work's facts take as JSON.
         def work_bytes = node ? node.work_bytes : @last_work_bytes.to_i

@@ -76,14 +76,16 @@ module Skep
 
         # What is wrong, by these facts (Diagnosis). An error of a plugin leaves the rest as it is.
         def problems(plain, nodes)
-          found = []
-          @supervisor.events.guard("diagnosis", harmless: true) do
-            works = plain[:works].map { |work| work.slice(:work, :name, "name", "kind", "group") }
-            facts = as_json({ **plain.except(:works, :events, :recovery), works: })
-            found = Diagnosis.of(facts.merge("nodes" => nodes.map { |node| node_as_json(node) }))
-          end
+          works = plain[:works].map { |work| work.slice(:work, :name, "name", "kind", "group") }
+          facts = as_json({ **plain.except(:works, :events, :recovery), works: })
+          facts["nodes"] = nodes.map { |node| node_as_json(node) }
+          found = more = []
+          guard { more = Plugin.problems(facts) }
+          guard { found = Diagnosis.of(facts, more) }
           found
         end
+
+        def guard(&) = @supervisor.events.guard("diagnosis", harmless: true, &)
 
         # A node's facts of its work are JSON already, and may be large.
         def node_as_json(node)
