@@ -63,7 +63,7 @@ module Skep
         deadline = OS.now + seconds
         ended = @ending.map { |thread| thread.close(timeout: [deadline - OS.now, 0].max) }
         wrap do
-          give_back if @inherit
+          give_back
           @actors.each { |actor| release(actor) } unless ended.all?
         end
       rescue ::ActiveRecord::ActiveRecordError # the next process of this slot gives them back
@@ -76,7 +76,7 @@ module Skep
       def look
         wrap do
           @actors.each { |actor| revive(actor) unless actor.process.alive? }
-          give_back if @inherit
+          give_back
           prune if OS.now > @prune_at
         end
       rescue ::ActiveRecord::ActiveRecordError # the database is away: again at the next look
@@ -117,12 +117,19 @@ module Skep
       # Removes its row, and so gives back the jobs that it had claimed.
       def release(actor) = ::SolidQueue::Process.find_by(name: actor.process.name)&.deregister
 
-      # Gives back the jobs of processes that had this slot before.
+      # Gives back the jobs of processes that had this slot before, and have ended.
       def give_back
         own = @actors.map { |actor| actor.process.name }
-        rows = ::SolidQueue::Process.where.not(name: own)
-        rows.select { |row| row.metadata[SLOT] == @slot }.each(&:deregister)
+        rows = ::SolidQueue::Process.where.not(name: own).select { |row| row.metadata[SLOT] == @slot }
+        rows.each { |row| row.deregister if @inherit || gone?(row.pid) }
         @inherit = false
+      end
+
+      def gone?(pid)
+        Skep.pidfd(pid).close
+        false
+      rescue Errno::ESRCH
+        true
       end
 
       # Solid Queue marks the jobs of processes without a heartbeat as failed, as those of a host
