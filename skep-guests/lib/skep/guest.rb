@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "skep/swarm"
+require "skep/guest/errors"
 require "skep/guest/in_flight"
 require "skep/guest/job_runner"
 
@@ -28,27 +29,6 @@ module Skep
     RESERVE = 5.0 # seconds of stop_timeout that are left when the server has stopped
     LONGEST = 300 # seconds that a job or a request may take, unless the user says otherwise
     private_constant :LOOK, :RESERVE
-
-    # The server's gem isn't there, or in a version that this gem doesn't know.
-    class WrongGem < Skep::Error
-      def initialize(name, bounds, found)
-        words = bounds.map { |bound| "\"#{bound}\"" }.join(", ")
-        super("skep/#{name} needs the gem #{name}, #{bounds.join(" and ")}, and finds " \
-              "#{found || "none"}: add `gem \"#{name}\", #{words}` to the Gemfile")
-      end
-
-      def exit_code = ExitCode::CONFIGURATION # another attempt would fail, too
-    end
-
-    # The server's configuration contradicts that of the swarm.
-    class WrongConfiguration < BootError
-      def exit_code = ExitCode::CONFIGURATION # another attempt would fail, too
-    end
-
-    # Redis, a broker or a database isn't there.
-    class Unavailable < BootError
-      def exit_code = ExitCode::UNAVAILABLE # another attempt may succeed
-    end
 
     # Raises WrongGem unless there is a gem of that name within the bounds.
     def self.needs(name, *bounds)

@@ -90,6 +90,15 @@ class DiagnosisTest < Skep::TestCase
     end
   end
 
+  test "what was in flight at a crash long ago is no problem" do
+    suspect = { "in_flight" => "GET /orders", "crashes" => 1, "alone" => 0, "ends" => ["SIGKILL"] }
+    found = [599.0, 600.0].map do |seconds_ago|
+      kinds(NODE, "suspects" => [{ **suspect, "seconds_ago" => seconds_ago }])
+        .map { |one| one["kind"] }
+    end
+    assert_equal [["suspect"], []], found
+  end
+
   test "what plugins found is sorted in, and may be missing" do
     others = [Diagnosis.problem("mail_lost", "warning", subject: "post", text: "it is lost",
                                 since: 1.0, doing: "skep waits", advice: "wait, too")]

@@ -225,7 +225,7 @@ class ChangeCoordinatorTest < Skep::TestCase
     scale([0, 0, 1, 2, 2], [nil, 1, nil], 2)
     scaling = Rollout::ChangeCoordinator::Scaling
     assert_equal({ nodes: 2, works: 2 }, scaling.new(@pool, @supervisor.config).to_h)
-    scale([0], [1], 3)
+    scale([0, 1], [1, 1], 3)
     assert_nil scaling.new(@pool, @supervisor.config).to_h
   end
 
@@ -238,10 +238,15 @@ class ChangeCoordinatorTest < Skep::TestCase
     whole = "give a whole number of nodes, 1 or more"
     assert_equal [whole, whole], [scale([0], [nil], 0), scale([0], [nil], "3")]
     assert_equal "each work has its own number of nodes: name it, such as `skep scale w0=3`",
-                 scale([0], [1], 3)
+                 scale([0, 1], [1, 1], 3)
     assert_equal "the swarm has room for 20 nodes, not for 21: start it again with that many",
                  scale([0], [nil], 21)
     assert_equal [[], []], [@pool.changes, @published]
+  end
+
+  test "the only work is scaled without its name, too, if it has a number of its own" do
+    assert_nil scale([0], [1], 3)
+    assert_equal [[:add, 0, 2]], @pool.changes
   end
 
   test "works are scaled by their names, those with a number of their own too" do

@@ -198,7 +198,8 @@ module Skep
         #   scaling.by_name({ "orders" => 6, "web" => 2 })   # the same
         #   scaling.to_h      # => { nodes: 6, works: 2 }; nil if `to` scales no work
         #
-        # `to` gives so many nodes to every work without a number of its own, `by_name` to any. The
+        # `to` gives so many nodes to every work without a number of its own, or to the only work;
+        # `by_name` to any. The
         # least busy nodes are removed first; new ones get the lowest free ids.
         class Scaling
           def initialize(node_pool, config)
@@ -231,7 +232,7 @@ module Skep
           private
 
           def works = @config.works
-          def scaled = works.reject { |work| work.own?(:nodes) }
+          def scaled = works.one? ? works : works.reject { |work| work.own?(:nodes) }
           def slots(work) = @node_pool.slots.select { |slot| slot.task == work.number }
 
           def change(counts)
