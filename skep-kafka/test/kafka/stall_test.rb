@@ -96,6 +96,7 @@ module Skep
       end
 
       def play_stall(stall_timeout, **more, &)
+        @others = consumers # of other tests in this process: their clients may be gone
         on_event = ->(name, facts, _) { @events << [name, facts] }
         play({ kafka: @broker.settings.merge(FETCH), stall_timeout:, **more }, on_event:, &)
       end
@@ -104,11 +105,13 @@ module Skep
 
       def pause
         bind_pause
-        consumer = ObjectSpace.each_object(Consumer).find { |one| !one.closed? }
+        consumer = (consumers - @others).find { |one| !one.closed? }
         Librdkafka::TopicPartitionList.make([["orders", 0]]) do |list|
           Librdkafka::Bindings.pause_partitions(consumer.handle, list.pointer)
         end
       end
+
+      def consumers = ObjectSpace.each_object(Consumer).to_a
 
       def bind_pause
         return if Librdkafka::Bindings.respond_to?(:pause_partitions)
