@@ -126,6 +126,30 @@ module Skep
         assert_equal 0, about(@one, 9, history, later: 61).trouble
       end
 
+      test "trouble is forgotten although what failed is tried again and again" do
+        3.times { |number| fail_at(@one, number) }
+        history = fail_at(@one, 9)
+        3.times do
+          assert_equal 36, about(@one, 9, history).trouble
+          @now += 20
+          fail_at(@one, 9)
+        end
+        @now += 2
+        fail_at(@one, 9)
+        assert_equal 0, about(@one, 9, history, later: 62).trouble
+      end
+
+      test "a failure that is the message's own by its class says nothing about others" do
+        history = fail_at(@one, 1)
+        3.times { |number| fail_at(@one, 10 + number) }
+        3.times { |number| @one.condemned(10 + number, own: true) }
+        assert_equal [0, 1, [0, 0]],
+                     about(@one, 1, history).to_h.values_at(:trouble, :failing, :messages)
+        @one.condemned(1, own: true)
+        later = fail_at(@one, 2)
+        assert_equal [0, 0], about(@one, 2, later).messages
+      end
+
       test "parts of a batch that failed before make no new trouble" do
         history = fail_at(@one, 1)
         @one.failed(2, :a, now, known: false, again: true)

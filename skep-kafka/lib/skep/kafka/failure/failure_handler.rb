@@ -192,7 +192,7 @@ module Skep
                                    to: @options.dead_letter_topic, attempts:, **crashes,
                                    through: @outputs)
           end
-          done(item, :dead_letters) or return
+          done(item, :dead_letters, own: RetryPolicy.own?(attempt.error, @options)) or return
 
           @report.failed(:dead_lettered, slice, attempt.error, attempt: attempts, **crashes,
                                                                to: @options.dead_letter_topic)
@@ -208,11 +208,11 @@ module Skep
         end
 
         # Until then what is known of the message stays: it is condemned again at its next failure.
-        def done(item, counter)
+        def done(item, counter, own: false)
           slice, unit = item.slice, item.unit
           @completion.batch_done(item) or return
 
-          @evidence.condemned(TopicEvidence.id(*item.partition.key, slice.first_offset))
+          @evidence.condemned(TopicEvidence.id(*item.partition.key, slice.first_offset), own:)
           @present.gave_up(item.partition, unit)
           @metrics.count(slice, counter)
           true

@@ -80,6 +80,12 @@ module Skep
             Decision.new(action: :retry, **backoff.of_retry)
           end
 
+          # Returns true if by its class the error is the message's own, whatever others do.
+          def own?(error, options)
+            decided = by_class(error, options)
+            decided == :dead_letter || (decided.nil? && error.is_a?(NonRetryable))
+          end
+
           private
 
           def action(attempt, history, evidence, options, now, cause)

@@ -11,6 +11,7 @@
 #   TopicEvidence.id("orders", 3, 41)           # names a message
 #   evidence.about(id, history, OS.now)         # => Evidence for a decision on that message
 #   evidence.condemned(id)                      # it isn't tried any more
+#   evidence.condemned(id, own: true)           # and its failure says nothing about others
 #   evidence.forget(id)                         # its next failure is its first one again
 #
 # A unit is what one bad message holds up: a partition, or a key. If a unit fails first while all
@@ -46,7 +47,7 @@ module Skep
 
       class TopicEvidence
         FIRSTS = 1_000 # messages that fail, and units that have succeeded, at most
-        FORGET = 60.0 # seconds since its last failure
+        FORGET = 60.0 # seconds since a message failed last, or since anything failed first
         FAILURE = 12 # successes that make up for one that fails first
         MOST = 10 * FAILURE # of the trouble
         TROUBLES = 50
@@ -103,8 +104,7 @@ module Skep
         # again: it failed before, as a part of more messages.
         def failed(id, unit, now, known: true, again: false)
           @lock.synchronize do
-            self.trouble = 0 if @last_at && now - @last_at > FORGET
-            @last_at = now
+            self.trouble = 0 if @failed_at && now - @failed_at > FORGET
             expire(now)
             continue(id, unit)
             fails(id, now)
@@ -123,8 +123,16 @@ module Skep
           end
         end
 
-        def condemned(id)
-          @lock.synchronize { @firsts.delete(id)&.then { |first| close(first) } }
+        # own: by its class the error is the message's, whatever others do.
+        def condemned(id, own: false)
+          @lock.synchronize do
+            @firsts.delete(id)&.then { |first| close(first) }
+            next unless own && @tried.delete(id)
+
+            @failing.delete(id)
+            @failed -= 1
+            self.trouble = @trouble - FAILURE
+          end
         end
 
         def forget(id) = @lock.synchronize { @firsts[id]&.over = true }
@@ -275,7 +283,7 @@ module Skep
           if first.successes_elsewhere.nil? && now - first.at > 2 * @read_every
             first.successes_elsewhere = counts_elsewhere.first
           end
-          good, bad = @successes - first.successes, @failed - first.failed
+          good, bad = @successes - first.successes, [@failed - first.failed, 0].max
           elsewhere = [first.successes_elsewhere || Float::INFINITY, first.failed_elsewhere]
           elsewhere = counted(counts_elsewhere, elsewhere)
           bad = elsewhere[1] = 0 if now - @failed_at > FORGET
