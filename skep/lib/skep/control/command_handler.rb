@@ -123,7 +123,7 @@ module Skep
       def count(slots, work) = slots.count { |slot| slot.work_name == work }
 
       def seconds_valid?(seconds) = seconds.is_a?(Numeric) && seconds.between?(1, LONGEST)
-      def about = { swarm: @supervisor.config.name, skep: VERSION, ruby: RUBY_VERSION }
+      def about = { swarm: @supervisor.config.name, skep: Skep::VERSION, ruby: RUBY_VERSION }
 
       def no_chaos
         "swarm #{@supervisor.config.name} injects no faults: give it `chaos: true`"

@@ -34,8 +34,9 @@ module Skep
         GC_FRAME = ["(garbage collection)", nil, nil].freeze
         NATIVE_FRAME = ["(code that isn't Ruby's)", nil, nil].freeze
         UNKNOWN_FRAME = ["(unknown)", nil, nil].freeze
+        BIRTH = File.expand_path("../processes/node_main.rb", __dir__)
         private_constant :INTERVAL, :TAKE_EVERY, :READ_SHARE, :READ_EVERY, :DEPTH, :GC_FRAME,
-                         :NATIVE_FRAME, :UNKNOWN_FRAME
+                         :NATIVE_FRAME, :UNKNOWN_FRAME, :BIRTH
 
         def initialize(seconds)
           @seconds = seconds
@@ -152,7 +153,7 @@ module Skep
           locations = thread.backtrace_locations(0, DEPTH) || []
           key = [locations.first&.path, *locations.map(&:lineno)]
           @stacks[key] ||= [locations.first&.lineno,
-                            locations.map { |one| [one.label, one.path, nil] }]
+                            locations.map { |one| [text(one.label), text(one.path), nil] }]
         end
 
         # Ruby 3.1 remembers the main thread's number from before the fork.
@@ -180,7 +181,7 @@ module Skep
           stack = case kind
                   when OS::StackSampler::GC then [GC_FRAME]
                   when OS::StackSampler::NATIVE then [NATIVE_FRAME]
-                  else numbers.map { |number| frames[number] }
+                  else own(numbers.map { |number| frames[number] })
                   end
           table.add("cpu", @names[tid], Label.facts(label), line, stack, seconds)
         end
@@ -192,7 +193,13 @@ module Skep
 
         def add_reading(table, state, tid, label, stack, seconds)
           line, frames = stack
-          table.add(state, @names[tid], Label.facts(label), line.to_i, frames, seconds)
+          table.add(state, @names[tid], Label.facts(label), line.to_i, own(frames), seconds)
+        end
+
+        # Without the frames below NodeMain#run: how the mold came to fork the node.
+        def own(frames)
+          birth = frames.rindex { |name, path, _| path == BIRTH && name.match?(/\brun\z/) }
+          birth ? frames.first(birth) : frames
         end
 
         # As JSON takes it.
