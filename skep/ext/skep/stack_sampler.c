@@ -21,13 +21,15 @@
 #define SKEP_DEPTH 200 /* frames, the innermost */
 #define SKEP_NEAR 16 /* of those, among which the innermost line of Ruby code is looked for */
 #define SKEP_MOST_FRAMES 10000
+#define SKEP_HEAD 5 /* numbers before those of the frames */
 
 /* What a sample is of. */
 enum { SKEP_RUBY, SKEP_GC, SKEP_NATIVE };
 
 struct skep_stack {
     int done; /* by the handler: it may be read */
-    uint32_t tid, label, kind, line;
+    uint32_t tid, label, kind;
+    uint32_t line, line_of; /* that of a frame */
     int depth;
     VALUE frames[SKEP_DEPTH];
 };
@@ -65,12 +67,15 @@ skep_stack_copy(struct skep_stack *stack)
     int lines[SKEP_NEAR], count, i;
 
     stack->depth = 0;
-    stack->line = 0;
+    stack->line = stack->line_of = 0;
     stack->kind = !ruby_native_thread_p() ? SKEP_NATIVE : rb_during_gc() ? SKEP_GC : SKEP_RUBY;
     if (stack->kind != SKEP_RUBY) return;
     stack->depth = rb_profile_frames(0, SKEP_DEPTH, stack->frames, NULL);
     count = rb_profile_frames(0, SKEP_NEAR, near, lines);
-    for (i = 0; i < count && !stack->line; i++) stack->line = lines[i] > 0 ? (uint32_t)lines[i] : 0;
+    for (i = 0; i < count && !stack->line; i++) {
+        stack->line = lines[i] > 0 ? (uint32_t)lines[i] : 0;
+        stack->line_of = (uint32_t)i;
+    }
 }
 
 /* Only what is safe in a signal handler: no allocation, no lock. */
@@ -177,15 +182,16 @@ skep_frame_number(VALUE frame)
 static VALUE
 skep_stack_pack(const struct skep_stack *stack)
 {
-    uint32_t words[4 + SKEP_DEPTH];
+    uint32_t words[SKEP_HEAD + SKEP_DEPTH];
     int i;
 
     words[0] = stack->tid;
     words[1] = stack->label;
     words[2] = stack->kind;
     words[3] = stack->line;
-    for (i = 0; i < stack->depth; i++) words[4 + i] = skep_frame_number(stack->frames[i]);
-    return rb_str_new((const char *)words, (long)(sizeof(uint32_t) * (size_t)(4 + stack->depth)));
+    words[4] = stack->line_of;
+    for (i = 0; i < stack->depth; i++) words[SKEP_HEAD + i] = skep_frame_number(stack->frames[i]);
+    return rb_str_new((const char *)words, (long)(sizeof(uint32_t) * (size_t)(SKEP_HEAD + stack->depth)));
 }
 
 /* The frames are marked until the tail has passed them, and numbered by then. */

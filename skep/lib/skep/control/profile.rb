@@ -111,8 +111,8 @@ module Skep
         rows = groups.map do |(name, file), stacks|
           seconds = stacks.sum(&:seconds)
           { name:, file:, line: heaviest(stacks) { |stack| place(stack).last },
-            in: heaviest(stacks) { |stack| application(stack) }, seconds: seconds.round(3),
-            percent: all.positive? ? (100 * seconds / all).round(DECIMALS) : 0.0 }
+            seconds: seconds.round(3), percent: (100 * seconds / all).round(DECIMALS),
+            in: heaviest(stacks) { |stack| application(stack) } }
         end
         rows.sort_by { |row| [-row[:seconds], row[:name]] }.first(most)
       end

@@ -9,9 +9,11 @@
 #   StackSampler.lost            # => how many samples had no room since the last call
 #
 # A sample is a String of unsigned 32-bit numbers: the kernel's number of the thread, its label, the
-# kind, the innermost line of Ruby code, then the frames' numbers, the innermost first. 0 is the
-# number of an unknown frame. A frame is a method's name, file and first line. `label=` sets the
-# label of the calling thread.
+# kind, the innermost line that is known, the index of its frame, then the frames' numbers, the
+# innermost first. 0 is the number of an unknown frame. A frame is a method's name, file and first
+# line; C functions have the name only. `label=` sets the label of the calling thread.
+#
+# YJIT doesn't keep the line of the innermost method: the known line is a caller's then.
 #
 # SIGPROF interrupts the thread that uses the CPU, and its handler reads the stack: no thread waits
 # for the GVL. `start` returns false if another profiler has the signal or its timer.

@@ -177,13 +177,22 @@ module Skep
         end
 
         def add_sample(table, sample, seconds, frames)
-          tid, label, kind, line, *numbers = sample.unpack("L*")
+          tid, label, kind, line, line_of, *numbers = sample.unpack("L*")
           stack = case kind
                   when OS::StackSampler::GC then [GC_FRAME]
                   when OS::StackSampler::NATIVE then [NATIVE_FRAME]
                   else own(numbers.map { |number| frames[number] })
                   end
+          line = line(stack, line, line_of)
           table.add("cpu", @names[tid], Label.facts(label), line, stack, seconds)
+        end
+
+        # Of the innermost Ruby code: the line that is known, or else the method's first.
+        def line(stack, line, line_of)
+          innermost = stack.index { |_, path, _| path }
+          return line if innermost.nil? || innermost == line_of
+
+          stack[innermost].last.to_i
         end
 
         def frame(number)
