@@ -59,7 +59,21 @@ skep_ring_reserve(void)
     return &skep_ring[head % SKEP_RING];
 }
 
-/* During a GC no object may be looked at, as it may just be moved. */
+/* Exported by Ruby, and in no header of 3.1. */
+int ruby_thread_has_gvl_p(void);
+
+/*
+ * During a GC no object may be looked at, as it may just be moved. Threads without the GVL run C code
+ * beside it.
+ */
+static uint32_t
+skep_stack_kind(void)
+{
+    if (!ruby_native_thread_p()) return SKEP_NATIVE;
+    if (!rb_during_gc()) return SKEP_RUBY;
+    return ruby_thread_has_gvl_p() ? SKEP_GC : SKEP_NATIVE;
+}
+
 static void
 skep_stack_copy(struct skep_stack *stack)
 {
@@ -68,7 +82,7 @@ skep_stack_copy(struct skep_stack *stack)
 
     stack->depth = 0;
     stack->line = stack->line_of = 0;
-    stack->kind = !ruby_native_thread_p() ? SKEP_NATIVE : rb_during_gc() ? SKEP_GC : SKEP_RUBY;
+    stack->kind = skep_stack_kind();
     if (stack->kind != SKEP_RUBY) return;
     stack->depth = rb_profile_frames(0, SKEP_DEPTH, stack->frames, NULL);
     count = rb_profile_frames(0, SKEP_NEAR, near, lines);

@@ -22,7 +22,7 @@ module Skep
     module StackSampler
       RUBY = 0 # kinds: Ruby code, or C code that it has called
       GC = 1 # a garbage collection; it has no frames
-      NATIVE = 2 # a thread that isn't Ruby's; it has no frames
+      NATIVE = 2 # a thread that isn't Ruby's, or C code beside another's GC; it has no frames
 
       # Takes no samples: in Ruby only a thread that holds the GVL sees the others' stacks, and they
       # are never at work then.
