@@ -17,11 +17,12 @@ module Skep
       SIZES = { nodes: 4, seconds: 3.0 }.freeze
       WITHOUT, BESIDE = "without a profile", "beside a profile"
       CLOCK = "items/s"
+      CONTROL = "control threads, % of CPU"
       BOOT_SECONDS = 60
       LEAD = 0.5 # seconds of a profile before the measurement
       TIMEOUT = 30.0
       PROGRAM = File.expand_path("profile/swarm.rb", __dir__)
-      private_constant :WITHOUT, :BESIDE, :CLOCK, :BOOT_SECONDS, :LEAD, :TIMEOUT, :PROGRAM
+      private_constant :WITHOUT, :BESIDE, :CLOCK, :CONTROL, :BOOT_SECONDS, :LEAD, :TIMEOUT, :PROGRAM
 
       def around
         Dir.mktmpdir do |directory|
@@ -97,9 +98,15 @@ module Skep
         figures = throughput
         answer = profile.value
         sampled = answer.dig("profile", "nodes").to_a.size
-        return figures if sampled == size(:nodes)
+        return { **figures, CONTROL => control_share(answer) } if sampled == size(:nodes)
 
         raise Subject::Skipped, "only #{sampled} nodes were sampled: #{answer["error"]}"
+      end
+
+      # The share of the control threads, which read stacks and take samples, in the nodes' CPU time.
+      def control_share(answer)
+        profile = Control::Profile.of(answer["profile"])
+        100 * profile.select(thread: "skep.control").seconds("cpu") / profile.seconds("cpu")
       end
 
       # Returns items, CPU seconds of the nodes, and the time.

@@ -3,7 +3,7 @@
 # Samples the stacks of this process' threads while they use the CPU.
 #
 #   StackSampler.start(10_000)   # => true; a sample for each 10 ms of CPU time, of any thread
-#   StackSampler.take            # => the samples since then, at least once a second
+#   StackSampler.take            # => the samples since then, at least each 5 s of CPU time
 #   StackSampler.stop
 #   StackSampler.frame(3)        # => ["Order#total", "app/order.rb", 12]; until the next start
 #   StackSampler.lost            # => how many samples had no room since the last call

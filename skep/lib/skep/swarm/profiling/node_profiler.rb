@@ -16,8 +16,8 @@
 #
 # A reading looks at all threads' stacks. It needs the GVL, and so comes when a thread gives it up:
 # for that reason the stack that is read counts only for the time in which its thread did not use
-# the CPU, by the kernel's count. The next reading comes after 200 times what the last one has cost,
-# so that a node with many threads spends no more than 0.5% on them; and later than that where
+# the CPU, by the kernel's count. The next reading comes after 330 times what the last one has cost,
+# so that a node with many threads spends no more than 0.3% on them; and later than that where
 # processes wait for a CPU.
 #
 # Without the sampler (no C part, or another profiler has SIGPROF), CPU time counts for the stack
@@ -27,9 +27,9 @@ module Skep
     module Profiling
       class NodeProfiler
         INTERVAL = 5_000 # microseconds of CPU time: 200 samples per second of a full CPU
-        TAKE_EVERY = 1.0 # seconds: the sampler has room for 5 s of a full CPU
-        READ_SHARE = 0.005 # of a CPU
-        READ_EVERY = (0.05..1.0) # seconds
+        TAKE_EVERY = 2.0 # seconds: the sampler has room for 5 s of a full CPU
+        READ_SHARE = 0.003 # of a CPU
+        READ_EVERY = (0.05..5.0) # seconds
         DEPTH = 200
         GC_FRAME = ["(garbage collection)", nil, nil].freeze
         NATIVE_FRAME = ["(code that isn't Ruby's)", nil, nil].freeze
