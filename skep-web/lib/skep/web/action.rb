@@ -11,7 +11,7 @@ module Skep
     class Action
       COMMANDS = %w[restart reload scale quiet resume stop backtraces profile].freeze
       PROFILE_SECONDS = 5
-      PROFILE_TIMEOUT = 25.0
+      PROFILE_TIMEOUT = 30.0
       TOP = 8 # methods of each work
       private_constant :COMMANDS, :PROFILE_SECONDS, :PROFILE_TIMEOUT, :TOP
 

@@ -16,7 +16,7 @@ module Skep
                     "skep profile billing --state gvl"].freeze
         SECONDS = 10.0
         LONGEST = Swarm::Profiling::MAX_SECONDS
-        MARGIN = 20.0 # seconds that a swarm may take to answer, beyond those of the profile
+        MARGIN = 30.0 # seconds that a swarm may take to answer, beyond those of the profile
         TOP = 10
         OLD = /\Aunknown command/
         private_constant :SECONDS, :LONGEST, :MARGIN, :TOP, :OLD

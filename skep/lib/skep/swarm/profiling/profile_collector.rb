@@ -16,8 +16,8 @@ module Skep
     module Profiling
       class ProfileCollector
         # A thread that never releases the GVL loses it every 100 ms, and the control thread needs
-        # some turns to send what it has.
-        GRACE = 5.0
+        # some turns to send what it has; on a machine with too few CPUs each takes seconds.
+        GRACE = 10.0
         private_constant :GRACE
 
         Asked = Struct.new(:node, :facts, :profile, :why) do
