@@ -105,7 +105,7 @@ module Skep
         raise Subject::Skipped, "there was no profile: #{answer["error"]}"
       end
 
-      # The share of the control threads, which read stacks and take samples, in the nodes' CPU time.
+      # Percent of the nodes' CPU time that their control threads use, which do the sampling.
       def control_share(answer)
         profile = Control::Profile.of(answer["profile"])
         100 * profile.select(thread: "skep.control").seconds("cpu") / profile.seconds("cpu")

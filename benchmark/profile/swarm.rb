@@ -7,7 +7,10 @@ module Orders
   DEPTH = 25
 
   def self.total(lines) = lines.sum { |line| line[:price] * (line[:name].size % 5) }
-  def self.nested(depth, &block) = depth.zero? ? block.call : [depth].each { nested(depth - 1, &block) }
+
+  def self.nested(depth, &block)
+    depth.zero? ? block.call : [depth].each { nested(depth - 1, &block) }
+  end
 
   def self.work
     nested(DEPTH) { 50.times { total(LINES.map { |line| { **line, price: line[:price] + 1 } }) } }

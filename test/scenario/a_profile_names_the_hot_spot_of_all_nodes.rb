@@ -42,7 +42,8 @@ LONGEST = 240
 
 # As long as a busy machine takes to give the nodes so much CPU time.
 def seconds_for(samples, swarm)
-  first = JSON.parse(swarm.output_of("profile", "2", "--json", "--output", "#{directory}/first.json"))
+  file = "#{directory}/first.json"
+  first = JSON.parse(swarm.output_of("profile", "2", "--json", "--output", file))
   rate = first["nodes"].sum { |node| node["samples"] } / 2.0
   must("take samples of all nodes: #{first}") { rate.positive? && first["nodes"].size == 4 }
   (samples / rate).ceil.clamp(3, LONGEST)
@@ -69,10 +70,12 @@ Scenario.play do
   hottest = shown["top"].first
   line = SOURCE.lines.index { |text| text.include?("60_000") } + 1
   must("name the hot spot's file and line: #{hottest}") do
-    hottest["name"] == "Bill.sixty" && hottest["file"].end_with?("/swarm.rb") && hottest["line"] == line
+    hottest["name"] == "Bill.sixty" && hottest["file"].end_with?("/swarm.rb") &&
+      hottest["line"] == line
   end
   must("show each node by its work: #{shown["nodes"]}") do
-    shown["nodes"].map { |node| node.values_at("id", "work") } == [0, 1, 2, 3].map { |id| [id, "bills"] }
+    works = shown["nodes"].to_h { |node| node.values_at("id", "work") }
+    works == { 0 => "bills", 1 => "bills", 2 => "bills", 3 => "bills" }
   end
   speedscope = JSON.parse(File.read(file))
   must("write a file for speedscope") do
@@ -80,19 +83,25 @@ Scenario.play do
       speedscope["shared"]["frames"].any? { |frame| frame["name"] == "Bill.sixty" }
   end
   must("list methods in a table") do
-    swarm.output_of("profile", "1", "--output", file).match?(/^\d+\.\d+% .*Bill\.sixty +.*swarm\.rb:\d+/)
+    output = swarm.output_of("profile", "1", "--output", file)
+    output.match?(/^\d+\.\d+% .*Bill\.sixty +.*swarm\.rb:\d+/)
   end
 
   first = profile_later(swarm, "8", "--json", "--output", file)
   refused = nil
-  swarm.follow("a second profile is refused", seconds: 8) { refused = swarm.skep("profile", "1", "--output", file) }
-  must("say when to try again: #{refused}") { refused.match?(/another profile .* try again in \d+ s/) }
+  swarm.follow("a second profile is refused", seconds: 8) do
+    refused = swarm.skep("profile", "1", "--output", file)
+  end
+  must("say when to try again: #{refused}") do
+    refused.match?(/another profile .* try again in \d+ s/)
+  end
   swarm.kill(ready[1]["pid"])
   died = swarm.await("node_died")
   output, status = first.call
   must("show the others: #{output}") { status.success? && output.include?("Bill.sixty") }
   must("name the node that died: #{output}") do
-    output.include?("node #{died["node"]} (pid #{died["pid"]}) isn't in the profile: it ended meanwhile")
+    output.include?("node #{died["node"]} (pid #{died["pid"]}) isn't in the profile: " \
+                    "it ended meanwhile")
   end
 
   swarm.await("node_ready")

@@ -44,7 +44,8 @@ class ControlProfileTest < Skep::TestCase
     whole = answer
     bad = [nil, [], 3, {}, { **whole, "nodes" => [3] }, { **whole, "nodes" => [{ "work" => "a" }] },
            { **whole, "missing" => nil }, { **whole, "seconds" => "x" }]
-    parts = [3, "x", { "stacks" => 3 }, { "stacks" => [[]] }, { "stacks" => [["cpu", 0, 0, 1, ["x"], 1]] },
+    parts = [3, "x", { "stacks" => 3 }, { "stacks" => [[]] },
+             { "stacks" => [["cpu", 0, 0, 1, ["x"], 1]] },
              { "stacks" => [["idle", 0, 0, 1, [0], 1]] }, { "frames" => [["a"]] },
              { "dropped" => { "cpu" => "x" } }, { "threads" => [3] }]
     bad += parts.map do |wrong|
@@ -87,8 +88,10 @@ class ControlProfileTest < Skep::TestCase
                   ["wait", 1, 0, 13, [0], 2.0]], "cpu" => 0.5)
     second = part([["cpu", 1, 2, 12, [0, 3], 1.5], ["cpu", 1, 2, 2, [2, 3], 1.5]], {})
     { "swarm" => "hive", "seconds" => 5,
-      "nodes" => [{ "node" => 0, "work" => "orders", "pid" => 7, "profile" => JSON.generate(first) },
-                  { "node" => 1, "work" => "web", "pid" => 8, "profile" => JSON.generate(second) }],
+      "nodes" => [
+        { "node" => 0, "work" => "orders", "pid" => 7, "profile" => JSON.generate(first) },
+        { "node" => 1, "work" => "web", "pid" => 8, "profile" => JSON.generate(second) }
+      ],
       "missing" => [{ "node" => 2, "why" => "it ended meanwhile" }] }
   end
 

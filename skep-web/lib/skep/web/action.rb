@@ -6,8 +6,8 @@ module Skep
     #
     #   Action.new(registry, request, session).perform   # => {"done" => "scale"}; RequestRefused
     #
-    # A profile takes PROFILE_SECONDS, and a thread of the server for as long; a swarm takes one at a
-    # time. The server's error stream gets a line with the name of its user.
+    # A profile takes PROFILE_SECONDS, and a thread of the server for as long. A swarm takes one at
+    # a time. The server's error stream gets a line with the name of its user.
     class Action
       COMMANDS = %w[restart reload scale quiet resume stop backtraces profile].freeze
       PROFILE_SECONDS = 5

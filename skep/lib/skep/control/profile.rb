@@ -77,12 +77,15 @@ module Skep
       attr_reader :swarm, :asked_seconds, :nodes, :stacks, :missing
 
       def initialize(swarm, asked_seconds, nodes, stacks, missing)
-        @swarm, @asked_seconds, @nodes, @stacks, @missing = swarm, asked_seconds, nodes, stacks, missing
+        @swarm, @asked_seconds = swarm, asked_seconds
+        @nodes, @stacks, @missing = nodes, stacks, missing
       end
 
       # nil: any. node: its number. label: facts, such as { "topic" => "orders" }.
       def select(work: nil, node: nil, thread: nil, label: {})
-        nodes = @nodes.select { |one| [nil, one.work].include?(work) && [nil, one.id].include?(node) }
+        nodes = @nodes.select do |one|
+          [nil, one.work].include?(work) && [nil, one.id].include?(node)
+        end
         stacks = @stacks.select do |stack|
           nodes.include?(stack.node) && [nil, stack.thread].include?(thread) &&
             label.all? { |name, value| stack.label[name] == value }

@@ -88,8 +88,8 @@ class NodeProfilerTest < Skep::TestCase
   # Returns seconds by thread, innermost frame and topic.
   def seconds(part, state)
     threads, labels, frames = part.values_at("threads", "labels", "frames")
-    part["stacks"].select { |stack| stack.first == state }.each_with_object(Hash.new(0.0)) do |stack, sums|
-      _, thread, label, _, numbers, time = stack
+    stacks = part["stacks"].select { |stack| stack.first == state }
+    stacks.each_with_object(Hash.new(0.0)) do |(_, thread, label, _, numbers, time), sums|
       sums[[threads[thread], frames.dig(numbers.first, 0), labels[label]["topic"]]] += time
     end
   end

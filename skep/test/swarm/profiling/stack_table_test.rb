@@ -34,7 +34,8 @@ class StackTableTest < Skep::TestCase
   test "keeps the heaviest stacks that the bytes have room for" do
     table = Table.new
     200.times do |number|
-      table.add("cpu", "one", {}, number, [["method#{number}", "#{"long" * 20}.rb", 1]], number + 1.0)
+      frame = ["method#{number}", "#{"long" * 20}.rb", 1]
+      table.add("cpu", "one", {}, number, [frame], number + 1.0)
     end
     plain = table.to_plain(4_096)
     kept = plain["stacks"].map(&:last)

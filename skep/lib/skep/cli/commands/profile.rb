@@ -29,7 +29,7 @@ module Skep
             options[:output] = path
           end
           parser.on("--state STATE", Control::Profile::STATES.keys,
-                    "show threads that are in it: cpu, queue (for a CPU), gvl, wait (cpu)") do |state|
+                    "show threads in it: cpu, queue (for a CPU), gvl, wait (cpu)") do |state|
             options[:state] = state
           end
           filters(parser)
@@ -39,7 +39,9 @@ module Skep
         def filters(parser)
           parser.on("--work WORK", "this work only") { |name| filter[:work] = name }
           parser.on("--node N", Integer, "this node only") { |id| filter[:node] = id }
-          parser.on("--thread NAME", "threads with this name only") { |name| filter[:thread] = name }
+          parser.on("--thread NAME", "threads with this name only") do |name|
+            filter[:thread] = name
+          end
           parser.on("--topic TOPIC", "handlers of this topic only") do |topic|
             filter[:label] = { "topic" => topic }
           end
@@ -88,8 +90,8 @@ module Skep
         end
 
         def too_old(path)
-          "swarm #{name_of(path)} runs an older skep, which can't profile: restart it, so that it " \
-            "runs skep #{VERSION}"
+          "swarm #{name_of(path)} runs an older skep, which can't profile: restart it, so that " \
+            "it runs skep #{VERSION}"
         end
 
         def absent(node)
@@ -187,8 +189,9 @@ module Skep
           File.write(file, Control::Speedscope.of(profile))
           out.puts("", "#{file}: open it at https://www.speedscope.app") unless options[:json]
         rescue SystemCallError => e
-          raise CommandFailed, "the profile can't be written, #{e.message.sub(/ @ \w+ -/, "").downcase}: " \
-                               "name another file with --output"
+          why = e.message.sub(/ @ .*/, "").downcase
+          raise CommandFailed, "the profile can't be written to #{file}, #{why}: name another " \
+                               "file with --output"
         end
       end
     end

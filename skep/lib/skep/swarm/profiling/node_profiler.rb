@@ -9,7 +9,7 @@
 #
 # | state | what | how |
 # |---|---|---|
-# | cpu | a thread uses the CPU | OS::StackSampler: a signal for each 5 ms of the process' CPU time |
+# | cpu | a thread uses the CPU | OS::StackSampler: a signal for each 5 ms of CPU time |
 # | queue | it can run, and waits for a CPU | readings, the kernel's count of that time |
 # | gvl | it can run, and waits for the GVL | readings |
 # | wait | it waits for anything else | readings |
@@ -81,7 +81,7 @@ module Skep
           unit = @samples.empty? ? 0.0 : used / @samples.each_value.sum
           frames = Hash.new { |all, number| all[number] = frame(number) }
           @samples.each { |sample, count| add_sample(table, sample, count * unit, frames) }
-          @readings.each { |(state, tid, label, stack), time| add_reading(table, state, tid, label, stack, time) }
+          @readings.each { |key, seconds| add_reading(table, *key, seconds) }
           { "seconds" => @ended[:seconds].round(3), "cpu" => used.round(4),
             "samples" => @samples.each_value.sum, "lost" => @ended[:lost], "sampler" => @sampler,
             **table.to_plain(bytes) }
@@ -178,11 +178,10 @@ module Skep
 
         def add_sample(table, sample, seconds, frames)
           tid, label, kind, line, line_of, *numbers = sample.unpack("L*")
-          stack = case kind
-                  when OS::StackSampler::GC then [GC_FRAME]
-                  when OS::StackSampler::NATIVE then [NATIVE_FRAME]
-                  else own(numbers.map { |number| frames[number] })
-                  end
+          stack = if kind == OS::StackSampler::GC then [GC_FRAME]
+          elsif kind == OS::StackSampler::NATIVE then [NATIVE_FRAME]
+          else own(numbers.map { |number| frames[number] })
+          end
           line = line(stack, line, line_of)
           table.add("cpu", @names[tid], Label.facts(label), line, stack, seconds)
         end

@@ -7,8 +7,10 @@ require "json"
 #   table = StackTable.new(most: 2_000)
 #   table.add("cpu", "skep.worker.1", label, 17, frames, 0.01)
 #   table.to_plain(65_536)
-#   # => { "threads" => ["skep.worker.1"], "labels" => [{}], "frames" => [["Order#total", "app/order.rb", 12]],
-#   #      "stacks" => [["cpu", 0, 0, 17, [0], 0.01]], "dropped" => { "cpu" => 0.0 }, "dropped_stacks" => 0 }
+#   # => { "threads" => ["skep.worker.1"], "labels" => [{}],
+#   #      "frames" => [["Order#total", "app/order.rb", 12]],
+#   #      "stacks" => [["cpu", 0, 0, 17, [0], 0.01]],
+#   #      "dropped" => { "cpu" => 0.2 }, "dropped_stacks" => 7 }
 #
 # A stack is a state, a thread's name, a label (Hash), the line of its innermost frame, and its
 # frames, the innermost first: a name, a file and a line each, the last two may be nil. The heaviest
@@ -42,7 +44,9 @@ module Skep
           left = bytes - 512
           @weights.sort_by { |_, seconds| -seconds }.each do |key, seconds|
             left -= size(key)
-            left.negative? ? drop(key.first, seconds) : plain["stacks"] << stack(plain, key, seconds)
+            next drop(key.first, seconds) if left.negative?
+
+            plain["stacks"] << stack(plain, key, seconds)
           end
           { **plain, "dropped" => @dropped.transform_values { |one| one.round(4) },
             "dropped_stacks" => @dropped_stacks }
