@@ -55,8 +55,8 @@ class StackSamplerTest < Skep::TestCase
 
   test "samples survive a compaction, and frames of methods that are gone" do
     rows = sampled do
-      20.times do |number|
-        gone = Class.new { class_eval("def work#{number}; i = 0; i += 1 while i < 200_000; end") }
+      6.times do |number|
+        gone = Class.new { class_eval("def work#{number}; i = 0; i += 1 while i < 500_000; end") }
         gone.new.public_send("work#{number}")
         GC.respond_to?(:compact) ? GC.compact : GC.start
       end
@@ -86,6 +86,14 @@ class StackSamplerTest < Skep::TestCase
       Process.kill(:PROF, Process.pid)
       Sampler.take
     }
+  end
+
+  test "times are those of the kernel's count" do
+    before = Sampler.times(Process.pid)
+    until_cpu(0.2) { six_parts }
+    after = Sampler.times(Process.pid)
+    assert_operator after.first - before.first, :>, 0.1
+    assert_nil Sampler.times(2**22)
   end
 
   private

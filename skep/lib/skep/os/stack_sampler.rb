@@ -7,6 +7,8 @@
 #   StackSampler.stop
 #   StackSampler.frame(3)        # => ["Order#total", "app/order.rb", 12]; until the next start
 #   StackSampler.lost            # => how many samples had no room since the last call
+#   StackSampler.times(tid)      # => [1.25, 0.5]: seconds of a thread on a CPU and in its queue;
+#                                #    nil: it has ended, or that is not known
 #
 # A sample is a String of unsigned 32-bit numbers: the kernel's number of the thread, its label, the
 # kind, the innermost line that is known, the index of its frame, then the frames' numbers, the
@@ -32,6 +34,12 @@ module Skep
         def stop = nil
         def frame(_number) = nil
         def lost = 0
+
+        def times(tid)
+          File.read("/proc/self/task/#{tid}/schedstat").split.first(2).map { |one| one.to_i / 1e9 }
+        rescue SystemCallError # it has ended, or this isn't Linux
+          nil
+        end
 
         def label=(number)
           number

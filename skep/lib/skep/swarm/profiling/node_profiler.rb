@@ -129,7 +129,8 @@ module Skep
         def since_last(thread)
           tid = tid(thread) or return
           @names[tid] ||= name(thread)
-          before, @times[tid] = @times[tid], times(tid)
+          before = @times[tid]
+          @times[tid] = OS::StackSampler.times(tid) || before || [0.0, 0.0]
           before && @times[tid].zip(before).map { |one, other| [one - other, 0.0].max }
         end
 
@@ -159,13 +160,6 @@ module Skep
         # Ruby 3.1 remembers the main thread's number from before the fork.
         def tid(thread) = thread == Thread.main ? ::Process.pid : thread.native_thread_id
         def name(thread) = thread == Thread.main ? "main" : thread.name || "a thread without a name"
-
-        # Seconds on a CPU and in its queue: schedstat in proc(5).
-        def times(tid)
-          File.read("/proc/self/task/#{tid}/schedstat").split.first(2).map { |one| one.to_i / 1e9 }
-        rescue SystemCallError # it has ended, or there is no such file here
-          @times[tid] || [0.0, 0.0]
-        end
 
         def name_native_threads
           @samples.each_key do |sample|
