@@ -20,7 +20,7 @@ module Skep
                 "threads" => :Threads, "pool" => :Pool, "map" => :Map,
                 "recovery" => :Recovery, "supervise" => :Supervise,
                 "refork" => :Refork, "kafka" => :Kafka, "faults" => :Faults,
-                "deploy" => :Deploy }.freeze
+                "deploy" => :Deploy, "profile" => :Profile }.freeze
       USAGE_ERROR = 64
       QUIET = 15 # percent of the processors that others may use, for results that are saved
 

@@ -42,7 +42,7 @@ class ArchitectureTest < Skep::TestCase
   # The folders of a component, each of which may name those before it. All may name what lies
   # beside them: the public classes of kafka, and Swarm::Node, which counts as one of processes/.
   FOLDERS = {
-    "Swarm" => %w[Runtime Stats IPC Definition Health Memory Processes Nodes Molds Rollout
+    "Swarm" => %w[Runtime Stats IPC Definition Health Memory Profiling Processes Nodes Molds Rollout
                   Supervisor],
     "Kafka" => %w[Librdkafka Config Metrics Producer Failure Processing Consumer Admin Testing
                   Command],

@@ -34,7 +34,7 @@ class DocsOptionsTest < Skep::TestCase
               "status" => %w[reference/status], "top" => %w[reference/cli],
               "events" => %w[reference/cli],
               "doctor" => %w[articles/fork_safety], "chaos" => %w[guides/chaos],
-              "kafka" => %w[guides/kafka/tooling],
+              "profile" => %w[reference/cli], "kafka" => %w[guides/kafka/tooling],
               "web" => %w[guides/web] }
     pages.each do |name, names|
       all = names.map { |page| text("docs/#{page}.md") }.join

@@ -20,7 +20,7 @@ _skep() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} options= words=
   COMPREPLY=()
   if [ "$COMP_CWORD" = 1 ]; then
-    COMPREPLY=($(compgen -W "run check status top events kafka web restart reload scale quiet resume stop doctor chaos help" -- "$cur"))
+    COMPREPLY=($(compgen -W "run check status top events kafka web restart reload scale quiet resume stop doctor profile chaos help" -- "$cur"))
     return
   fi
   case ${COMP_WORDS[1]} in
@@ -66,10 +66,13 @@ _skep() {
     doctor)
       options="--json --timeout -h --help" words=""
       case $prev in --timeout) return ;; esac ;;
+    profile)
+      options="--control --output --state --work --node --thread --topic --json -h --help" words=":swarm"
+      case $prev in --control|--output|--state|--work|--node|--thread|--topic) return ;; esac ;;
     chaos)
       options="--control --seconds --kill-rate --stop-rate --mold-rate --helper-rate --scale-rate --storm-rate --hang-rate --leak-rate --recovery-timeout --seed --json -h --help" words=":swarm"
       case $prev in --control|--seconds|--kill-rate|--stop-rate|--mold-rate|--helper-rate|--scale-rate|--storm-rate|--hang-rate|--leak-rate|--recovery-timeout|--seed) return ;; esac ;;
-    help) words="run check status top events kafka web restart reload scale quiet resume stop doctor chaos help" ;;
+    help) words="run check status top events kafka web restart reload scale quiet resume stop doctor profile chaos help" ;;
   esac
   if [[ $cur == -* ]]; then
     COMPREPLY=($(compgen -W "$options" -- "$cur"))

@@ -211,11 +211,12 @@ class Scenario
       [@pidfd, @reader].each(&:close)
     end
 
-    private
-
+    # The same for any. Returns its output and its status.
     def command(*arguments)
       Open3.capture2e({ "SKEP_RUN_DIR" => @directory }, RbConfig.ruby, @skep, *arguments)
     end
+
+    private
 
     def start(env, *command, chdir:)
       @reader, writer = IO.pipe

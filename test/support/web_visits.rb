@@ -11,8 +11,14 @@ module WebVisits
     { "id" => 0, "pid" => 2, "state" => "ready", "last_hang" => { "reason" => "hung" },
       "memory" => { "uss" => 1, "pss" => 2 }, "work" => { "done" => 3 } }
   ] }.freeze
-  ANSWERS = { "status" => { v: 1, status: STATUS }, "reload" => { v: 1, error: "no" } }.freeze
-  private_constant :STATUS, :ANSWERS
+  PART = { seconds: 5.0, cpu: 2.0, samples: 400, lost: 0, sampler: true, threads: ["main"],
+           labels: [{}], frames: [["Order#total", "/srv/order.rb", 3]],
+           stacks: [["cpu", 0, 0, 4, [0], 2.0]], dropped: {}, dropped_stacks: 0 }.freeze
+  PROFILE = { swarm: "hive", seconds: 5, missing: [{ node: 1, why: "it is booting", pid: nil }],
+              nodes: [{ node: 0, work: "orders", pid: 2, profile: JSON.generate(PART) }] }.freeze
+  ANSWERS = { "status" => { v: 1, status: STATUS }, "reload" => { v: 1, error: "no" },
+              "profile" => { v: 1, profile: PROFILE } }.freeze
+  private_constant :STATUS, :PART, :PROFILE, :ANSWERS
 
   def setup
     super

@@ -26,6 +26,28 @@ class WebActionTest < Skep::TestCase
     assert_equal "skep web: ada sent scale orders=6 to hive\n", errors.string
   end
 
+  test "a profile is answered with the methods of each work that took the most CPU time" do
+    web = serve(user: "ada", password: "secret")
+    cookie, token = log_in_with_token(web)
+    errors = StringIO.new
+    response = act(web, "profile", cookie:, token:, "rack.errors" => errors)
+    answer = JSON.parse(text(response))
+    assert_equal [200, 5, 2.0, [{ "node" => 1, "why" => "it is booting" }]],
+                 [response[0], *answer.values_at("seconds", "cpu", "missing")]
+    assert_equal ["orders"], answer["works"].keys
+    assert_equal [["Order#total", 4, 100.0]],
+                 (answer.dig("works", "orders").map { |row| row.values_at("name", "line", "percent") })
+    assert_equal [{ "v" => 1, "command" => "profile", "seconds" => 5 }], received
+    assert_equal "skep web: ada sent profile to hive\n", errors.string
+  end
+
+  test "a profile needs a visitor that may act" do
+    web = serve
+    cookie, token = enter(web)
+    assert_equal 403, act(web, "profile", cookie:, token:)[0]
+    assert_empty received
+  end
+
   test "a command that the swarm refuses gets 409 and the reason" do
     web = serve(user: "ada", password: "secret")
     cookie, token = log_in_with_token(web)

@@ -22,4 +22,5 @@ Init_skep_ext(void)
     skep_init_holes(memory);
     skep_init_huge_pages(memory);
     skep_init_generation(os);
+    skep_init_stack_sampler(os);
 }

@@ -18,5 +18,6 @@ void skep_init_generation(VALUE os);
 void skep_init_huge_pages(VALUE memory);
 void skep_init_process_tree(VALUE tree);
 void skep_init_parent_watch(VALUE tree);
+void skep_init_stack_sampler(VALUE os);
 
 #endif

@@ -19,7 +19,7 @@ module Skep
     # skep's own commands, by group.
     GROUPS = { "Run" => %w[run check], "Inspect" => %w[status top events],
                "Control" => %w[restart reload scale quiet resume stop],
-               "Diagnose" => %w[doctor chaos] }.freeze
+               "Diagnose" => %w[doctor profile chaos] }.freeze
     OWN = GROUPS.values.flatten.freeze
     CONTROL = GROUPS.fetch("Control")
     VERSION_SUMMARY = "Show the versions of skep and Ruby, and whether skep uses its C part"

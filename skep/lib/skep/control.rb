@@ -33,5 +33,7 @@ require "skep/control/event_text"
 require "skep/control/event_stream"
 require "skep/control/client"
 require "skep/control/process_sampler"
+require "skep/control/profile"
+require "skep/control/speedscope"
 
 Skep::Swarm.watch_with { Skep::Control::Server.new }

@@ -80,6 +80,7 @@ require "skep/os/process_state"
 require "skep/os/memory"
 require "skep/os/cgroup"
 require "skep/os/generation"
+require "skep/os/stack_sampler"
 
 module Skep
   module OS

@@ -15,7 +15,7 @@ class ForeignAnswersTest < Skep::TestCase
               at: "a.rb:1", doing: "skep ends it", advice: "See it" }.freeze
   COMMANDS = [%w[status], %w[status --json], %w[status --partitions], %w[top --once], %w[stop],
               %w[stop --no-wait], %w[chaos --seconds 1], %w[restart], %w[reload], %w[quiet],
-              %w[scale 3], %w[events], %w[events --follow --json]].freeze
+              %w[scale 3], %w[profile 1], %w[events], %w[events --follow --json]].freeze
   BAD = ["null", "[]", "1", '"x"', "{}", "", "{", "no JSON at all", '{"status":null}',
          '{"status":{}}', '{"status":[1]}', '{"status":{"nodes":[{}]}}', '{"error":5}',
          "[" * 50_000, "\xFF\xFE\x00"].freeze

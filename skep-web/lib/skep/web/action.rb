@@ -6,10 +6,14 @@ module Skep
     #
     #   Action.new(registry, request, session).perform   # => {"done" => "scale"}; RequestRefused
     #
-    # The server's error stream gets a line with the name of its user.
+    # A profile takes PROFILE_SECONDS, and a thread of the server for as long. A swarm takes one at
+    # a time. The server's error stream gets a line with the name of its user.
     class Action
-      COMMANDS = %w[restart reload scale quiet resume stop backtraces].freeze
-      private_constant :COMMANDS
+      COMMANDS = %w[restart reload scale quiet resume stop backtraces profile].freeze
+      PROFILE_SECONDS = 5
+      PROFILE_TIMEOUT = 30.0
+      TOP = 8 # methods of each work
+      private_constant :COMMANDS, :PROFILE_SECONDS, :PROFILE_TIMEOUT, :TOP
 
       def initialize(registry, request, session)
         @registry = registry
@@ -26,7 +30,7 @@ module Skep
         raise RequestRefused.new(409, answer["error"]) if answer["error"]
 
         report
-        answer
+        command == "profile" ? hottest(answer["profile"]) : answer
       end
 
       private
@@ -35,9 +39,21 @@ module Skep
       def swarm = @form["swarm"].to_s
 
       def arguments
-        return { wait: false } unless command == "scale"
+        case command
+        when "scale" then { nodes: @form["nodes"], work: @form["work"] }.compact
+        when "profile" then { seconds: PROFILE_SECONDS, timeout: PROFILE_TIMEOUT }
+        else { wait: false }
+        end
+      end
 
-        { nodes: @form["nodes"], work: @form["work"] }.compact
+      # Returns the methods of each work with the most CPU time.
+      def hottest(answer)
+        profile = Control::Profile.of(answer)
+        works = profile.works.to_h { |work| [work.to_s, profile.select(work:).top("cpu", TOP)] }
+        { done: command, seconds: PROFILE_SECONDS, cpu: profile.seconds("cpu").round(2), works:,
+          missing: profile.missing.map { |node| node.slice("node", "why") } }
+      rescue Control::InvalidAnswer
+        raise RequestRefused.new(503, "swarm #{swarm} doesn't answer as a swarm does")
       end
 
       def report

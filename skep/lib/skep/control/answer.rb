@@ -51,7 +51,6 @@ module Skep
       rescue JSON::ParserError, SystemStackError # no JSON, or nested without end
         raise InvalidAnswer
       end
-      private_class_method :json
 
       ANSWER = { "v" => any(Integer, nil), "error" => any(String, nil) }.freeze
 

@@ -10,15 +10,17 @@ require "json"
 # they came with "wait": false. A reply is {done: name}, what was asked for, or {error: sentence}.
 # That of `restart` and `reload` has quiet: true if the swarm is quiet and stays so, that of
 # `resume` was_quiet, that of `scale` the numbers of nodes: from, to, and those of each work that it
-# named. `restart` takes a "node" or a "work", `scale` "nodes", with a "work", or "works".
+# named. That of `profile` is {profile: …} (Swarm::Profiling::ProfileCollector), when it is over.
+# `restart` takes a "node" or a "work", `scale` "nodes", with a "work", or "works".
 module Skep
   module Control
     class CommandHandler
-      NAMES = %w[status follow history stop quiet resume backtraces restart reload scale
+      NAMES = %w[status follow history stop quiet resume backtraces profile restart reload scale
                  chaos].freeze
+      LONGEST = Swarm::Profiling::MAX_SECONDS
       NO_REQUEST = 'a request is one line of JSON, such as {"v":1,"command":"status"}'
       SHOWN = 100 # characters of an unknown command
-      private_constant :NO_REQUEST, :SHOWN
+      private_constant :LONGEST, :NO_REQUEST, :SHOWN
 
       # follow: makes the client a follower, and returns the reply for it (Server#follow).
       def self.handle(supervisor, request, follow:, &answer)
@@ -71,6 +73,16 @@ module Skep
       def quiet = start("quiet") { @supervisor.quiet }
       def backtraces = start("backtraces") { @supervisor.backtraces }
 
+      # {"seconds":10}
+      def profile
+        seconds = @facts["seconds"]
+        return refuse("a profile takes 1 to #{LONGEST} seconds") unless seconds_valid?(seconds)
+
+        pool = @supervisor.node_pool or return refuse("the swarm is still booting: it has no nodes")
+        why = pool.profile(seconds) { |facts| @answer.call({ profile: about.merge(facts) }) }
+        refuse(why) if why
+      end
+
       # In the loop's next turn, as `quiet`: requests take effect in their order.
       def resume
         later { @answer.call({ done: "resume", was_quiet: @supervisor.end_quiet }) }
@@ -109,6 +121,9 @@ module Skep
 
       def slots = @supervisor.node_pool&.slots || []
       def count(slots, work) = slots.count { |slot| slot.work_name == work }
+
+      def seconds_valid?(seconds) = seconds.is_a?(Numeric) && seconds.between?(1, LONGEST)
+      def about = { swarm: @supervisor.config.name, skep: Skep::VERSION, ruby: RUBY_VERSION }
 
       def no_chaos
         "swarm #{@supervisor.config.name} injects no faults: give it `chaos: true`"

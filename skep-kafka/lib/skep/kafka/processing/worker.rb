@@ -35,6 +35,7 @@ module Skep
           @transactional, @database_offsets = options.transactional, database_offsets
           @scheduler, @metrics, @outputs = scheduler, metrics, outputs.for_thread(@node, thread)
           @tracing = Metrics::Tracing.for(options.group)
+          @labels = {} # by topic
           @crash_suspects = @node.crash_suspects
           @poison = Failure::PoisonDetector.new(@crash_suspects)
           common = { node: @node, outputs: @outputs, poison: @poison, report:, scheduler:,
@@ -276,10 +277,23 @@ module Skep
                                              consumer: @consumer, scheduler: @scheduler,
                                              lease: @lease, asks: !@transactional)
           item.partition.with_attempt(attempt) do
-            @metrics.time(attempt.slice) { handle(attempt) } if attempt.owned?(ownership)
+            next unless attempt.owned?(ownership)
+
+            label = profile_label(item.partition, attempt.topic)
+            Swarm::Profiling::Label.with(label) { @metrics.time(attempt.slice) { handle(attempt) } }
           end
         ensure
           attempt.detach
+        end
+
+        # What `skep profile` tells this handler's samples apart by.
+        def profile_label(partition, topic)
+          @labels[topic] ||= begin
+            options = partition.options
+            handler = options.respond_to?(:handler) ? options.handler : @handler
+            place = handler.source_location&.join(":") if handler.respond_to?(:source_location)
+            Swarm::Profiling::Label.number({ "topic" => topic, "handler" => place }.compact)
+          end
         end
 
         # (Within a database transaction, which a `throw` might commit.)

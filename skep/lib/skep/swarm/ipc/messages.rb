@@ -154,6 +154,9 @@ module Skep
                               "hung" => Field::FLAG.or_nil),
           "lines" => row("reports at which lines its threads stand: one makes no progress"),
           "measure" => row("measures its memory now"),
+          "profile" => row("profiles itself for so many seconds, and answers `profile`, of so " \
+                           "many bytes at most",
+                           "seconds" => Field::SECONDS, "bytes" => Field::WHOLE),
           "chaos" => row("hangs or leaks, for `skep chaos`", "order" => Field::TEXT,
                                                              "bytes" => Field::WHOLE.or_nil),
           "step_in" => row("takes this slot", "node" => Field::WHOLE, "task" => Field::WHOLE,
@@ -192,6 +195,8 @@ module Skep
                               "threads" => Field::THREAD_LIST),
           "lines" => row("reports at which lines its threads stand, by their number; 0: the main " \
                           "thread", "lines" => Field::THREAD_LINE_LIST),
+          "profile" => row("sends its profile as JSON, or a sentence why it has none",
+                           "profile" => Field::TEXT.or_nil, "refused" => Field::TEXT.or_nil),
           "became_mold" => row("is a mold from here on"),
           "unfit" => row("can't become a mold", "sentence" => Field::TEXT),
           "spare" => row("has booted and waits for a slot", role: "spare"),

@@ -39,7 +39,7 @@ module Skep
         attr_reader :totals, :recovery_times
         attr_reader :budget
         attr_reader :crash_attribution
-        attr_reader :hung_node_killer, :liveness_monitor
+        attr_reader :hung_node_killer, :liveness_monitor, :profile_collector
         attr_reader :cgroup_memory
         attr_reader :memory_monitor
         attr_reader :revision # of the code of the last mold; nil: not known
@@ -188,6 +188,11 @@ module Skep
 
         def backtraces = ask_for_backtraces(node_table.nodes)
 
+        # See Profiling::ProfileCollector#start.
+        def profile(seconds, &answer)
+          profile_collector.start(slots.filter_map(&:node), seconds, &answer)
+        end
+
         # Asks every node to end; what is left at its stop_timeout is killed.
         def stop
           finish_slots
@@ -320,12 +325,14 @@ module Skep
           hung_node_killer.publish(node) if node.diagnosis
           recovery_times.lost(node, OS.now)
           @stop_barrier&.gone(node)
+          profile_collector.lost(node)
         end
 
         # A process has left its slot; it may never have been forked, or be a mold now.
         def removed(node)
           totals.add_exited(node)
           @stop_barrier&.gone(node)
+          profile_collector.lost(node)
         end
 
         # node_died or node_exited is published.
@@ -367,6 +374,7 @@ module Skep
           @liveness_monitor = Health::LivenessMonitor.new(@config, scoreboard:, node_table:,
                                                           **shared,
                                                           &@hung_node_killer.method(:start))
+          @profile_collector = Profiling::ProfileCollector.new(loop: @loop)
           @cgroup_memory = Memory::CgroupMemory.new(OS::Cgroup.of, events: @events)
           @memory_monitor = Memory::MemoryMonitor.new(self, @config, cgroup_memory, **shared,
                                                       samples: scoreboard.method(:memory_sample),

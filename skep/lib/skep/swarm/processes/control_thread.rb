@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # A node's control thread: handles signals and messages of the supervisor, and notices the
-# supervisor's death, while the work is busy. It also measures the node's memory from time to time.
+# supervisor's death, while the work is busy. It also measures the node's memory from time to time,
+# and profiles the node when it is asked to.
 #
 #   control = ControlThread.new(signals:, orphan_timeout: 5.0).start
 #   control.serve(node, channel) { |frame| … }    # the block gets messages that it doesn't handle
@@ -70,6 +71,7 @@ module Skep
           @left = true
           @waker.write_nonblock("w", exception: false)
           @thread&.close(timeout: nil)
+          @profiler&.stop
           [@wake, @waker].each(&:close)
         end
 
@@ -82,6 +84,7 @@ module Skep
             @wake.read_nonblock(256, exception: false)
             take_orders if @node
             @meter.measure if @meter&.due?
+            profile if @profiler && OS.now >= @profiler.due
           end
         rescue StandardError => e # a node that can't be controlled must be replaced
           warn("skep: the control thread failed: #{e.full_message(highlight: false)}")
@@ -90,7 +93,7 @@ module Skep
 
         # Returns the seconds until something is due; nil if nothing is.
         def seconds_left
-          due = [*@deadline, *@meter&.due].min
+          due = [*@deadline, *@meter&.due, *@profiler&.due].min
           due && [due - OS.now, 0].max
         end
 
@@ -140,6 +143,7 @@ module Skep
           when "suspects" then @node.crash_suspects.__receive(frame)
           when "become_mold" then @node.__become_mold(frame["mold"], frame.ios.first)
           when "backtraces" then frame["hung"] ? report_hung : backtraces
+          when "profile" then start_profile(frame["seconds"], frame["bytes"])
           when "lines" then post("lines", { "lines" => @node.__lines }, may_drop: true)
           else @other&.call(frame)
           end
@@ -162,6 +166,30 @@ module Skep
         end
 
         def backtraces = @node.event(:node_backtraces, threads: ThreadDump.all)
+
+        # A failure of it, which would be a bug of skep's, ends only the profile.
+        def start_profile(seconds, bytes)
+          @profiler&.stop
+          @profile_bytes = bytes
+          @profiler = Profiling::NodeProfiler.new(seconds).start
+        rescue StandardError => e
+          end_profile("refused" => IPC::PlainData.error(e))
+        end
+
+        def profile
+          @profiler.tick
+          return unless @profiler.over?
+
+          end_profile("profile" => JSON.generate(@profiler.result(@profile_bytes)))
+        rescue StandardError => e
+          end_profile("refused" => IPC::PlainData.error(e))
+        end
+
+        def end_profile(facts)
+          @profiler&.stop
+          @profiler = nil
+          post("profile", facts, may_drop: true)
+        end
 
         # The supervisor considers the node hung, and ends it once it has the backtraces.
         def report_hung

@@ -7,6 +7,7 @@ import { showEvents, showSuspects } from "./events.js"
 import * as format from "./format.js"
 import { badge, showNodes } from "./nodes.js"
 import { showPartitions } from "./partitions.js"
+import { setUpProfile } from "./profile.js"
 import { showProblems, toneOf, worst } from "./problems.js"
 import { clear } from "./sheet.js"
 import { current, receive, swarms } from "./state.js"
@@ -100,5 +101,6 @@ document.addEventListener("visibilitychange", () => {
 })
 addEventListener("hashchange", () => { forget(); clear(); show() })
 setUpActions()
+setUpProfile()
 if (find("dead-letters")) import("./dead_letters.js")
 if (!document.hidden) listen()

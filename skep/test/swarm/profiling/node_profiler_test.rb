@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+# In a child process, as a process has one sampler.
+class NodeProfilerTest < Skep::TestCase
+  Profiling = Skep::Swarm::Profiling
+  SECONDS = 3.0
+  private_constant :Profiling, :SECONDS
+
+  test "CPU time, threads that wait and labels are told apart" do
+    part = profile do |over|
+      queue = Queue.new
+      waits = Thread.new { queue.pop }
+      waits.name = "waits"
+      label = Profiling::Label.number({ "topic" => "orders" })
+      Profiling::Label.with(label) { hot until over.call }
+      queue.push(nil)
+      waits.join
+    end
+    assert_operator part["seconds"], :>=, SECONDS
+    cpu = seconds(part, "cpu")
+    assert_in_delta part["cpu"], cpu.values.sum, 0.05
+    thread, name, topic = cpu.max_by(&:last).first
+    assert_equal %w[main orders], [thread, topic]
+    assert_match(/\bhot\z/, name)
+    waiting = seconds(part, "wait").sum { |key, time| key.first == "waits" ? time : 0 }
+    assert_operator waiting, :>, 0.5
+    assert_operator waiting, :<=, part["seconds"]
+    assert_equal 0, part["dropped_stacks"]
+    assert_equal Skep::OS.native?, part["sampler"]
+  end
+
+  test "of two threads that compute, one waits for the GVL" do
+    part = profile { |over| Array.new(2) { Thread.new { hot until over.call } }.each(&:join) }
+    sums = part["stacks"].group_by(&:first).transform_values { |same| same.sum(&:last) }
+    assert_operator sums["gvl"].to_f, :>, 0.5
+    assert_operator sums["gvl"], :<=, part["seconds"]
+  end
+
+  test "without the sampler CPU time goes to the stacks that were read" do
+    part = profile(before: -> { trap("PROF") { nil } }) { |over| hot until over.call }
+    refute part["sampler"]
+    assert_equal 0, part["samples"]
+    assert_match(/\bhot\z/, seconds(part, "cpu").max_by(&:last).first[1])
+  end
+
+  test "readings of many threads take only a small part of the CPU" do
+    part = profile do |over|
+      threads = Array.new(100) { Thread.new { IO.select(nil, nil, nil, 0.5) until over.call } }
+      threads.each(&:join)
+    end
+    reading = seconds(part, "cpu").sum { |key, time| key.first == "control" ? time : 0 }
+    assert_operator reading, :<, 0.05 * SECONDS
+  end
+
+  private
+
+  def hot
+    i = 0
+    i += 1 while i < 20_000
+  end
+
+  # Runs the block in a child that profiles itself; returns the profile.
+  def profile(before: -> {})
+    pid, reader = in_child do |writer|
+      before.call
+      profiler = Profiling::NodeProfiler.new(SECONDS).start
+      control = Thread.new { drive(profiler) }
+      control.name = "control"
+      yield profiler.method(:over?)
+      control.join
+      writer.write(JSON.generate(profiler.result(100_000)))
+    end
+    JSON.parse(reader.read)
+  ensure
+    Process.wait(pid)
+  end
+
+  def drive(profiler)
+    until profiler.over?
+      IO.select(nil, nil, nil, [profiler.due - Skep::OS.now, 0].max)
+      profiler.tick
+    end
+  end
+
+  # Returns seconds by thread, innermost frame and topic.
+  def seconds(part, state)
+    threads, labels, frames = part.values_at("threads", "labels", "frames")
+    stacks = part["stacks"].select { |stack| stack.first == state }
+    stacks.each_with_object(Hash.new(0.0)) do |(_, thread, label, _, numbers, time), sums|
+      sums[[threads[thread], frames.dig(numbers.first, 0), labels[label]["topic"]]] += time
+    end
+  end
+end
