@@ -36,6 +36,32 @@ module Skep
         assert_equal({ 0 => 2, 1 => 1 }, calls)
       end
 
+      # By which `skep profile` tells its samples apart.
+      test "a handler's thread has its topic and its place as label while it runs" do
+        broker(orders: 1, refunds: 1)
+        seen = Thread::Queue.new
+        note = lambda do |batch, _|
+          number = Swarm::Profiling::Label.of(Thread.current)
+          seen << [batch.topic, Swarm::Profiling::Label.facts(number)]
+        end
+        source = Source.new(**options.except(:topics)) do |one|
+          one.topic("orders", &note)
+          one.topic("refunds", &note)
+        end
+        feed("orders", [["k", "1", 0]])
+        feed("refunds", [["k", "2", 0]])
+        node = FakeNode.new
+        running = Thread.new { source.run(node, source.handler) }
+        labels = Array.new(2) { seen.pop }.to_h
+        node.stop!
+        running.join
+        node.close
+
+        handler = note.source_location.join(":")
+        assert_equal({ "orders" => { "topic" => "orders", "handler" => handler },
+                       "refunds" => { "topic" => "refunds", "handler" => handler } }, labels)
+      end
+
       test "a test run needs no block, and takes messages of all topics" do
         handled = []
         source = source_of do |one|

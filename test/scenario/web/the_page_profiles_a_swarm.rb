@@ -21,9 +21,8 @@ SWARM = <<~RUBY
     swarm.work("bills", nodes: 1) do |node|
       node.ready!
       until node.stopping?
-        node.beat
-        Bill.hot
-        Bill.cool
+        5.times { [Bill.hot, Bill.cool] }
+        node.wait(0.05)
       end
     end
     swarm.work("idle", nodes: 1) { |node| node.ready!; node.wait until node.stopping? }
@@ -44,7 +43,6 @@ WebScenario.play do
     log_in(page, url)
     page.await("!document.querySelector('#profile-part').hidden")
     page.press("#profile-start")
-    page.await("document.querySelector('#profile-start').disabled")
     page.await("document.querySelector('#profile tbody tr')")
     row = page.evaluate(ROW).first
     must("name the work, the method and its place: #{row}") do

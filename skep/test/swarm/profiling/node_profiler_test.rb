@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "minitest/mock"
 require "skep/swarm"
 
-# In a child process, as a process has one sampler.
+# In child processes, as a process has one sampler.
 class NodeProfilerTest < Skep::TestCase
   Profiling = Skep::Swarm::Profiling
   SECONDS = 3.0
@@ -53,6 +54,22 @@ class NodeProfilerTest < Skep::TestCase
     end
     reading = seconds(part, "cpu").sum { |key, time| key.first == "control" ? time : 0 }
     assert_operator reading, :<, 0.05 * SECONDS
+  end
+
+  test "distinct stacks beyond the most count without a method, and take no memory" do
+    most = Profiling::NodeProfiler.const_get(:MOST)
+    profiler = Profiling::NodeProfiler.new(0.0)
+    sampler = Skep::OS::StackSampler
+    taken = Array.new(most + 300) { |number| [1, 0, sampler::RUBY, number, 0].pack("L*") }
+    sampler.stub(:take, taken) do
+      profiler.start
+      profiler.tick
+    end
+    part = profiler.result(100_000)
+    assert_equal most + 300, part["samples"]
+    shown = part["stacks"].sum { |stack| stack.first == "cpu" ? stack.last : 0 }
+    assert_in_delta part["cpu"], shown + part["dropped"]["cpu"], 0.3
+    assert_operator part["dropped"]["cpu"], :>=, part["cpu"] * 300 / (most + 300) * 0.9
   end
 
   private

@@ -171,7 +171,8 @@ module Skep
         def start_profile(seconds, bytes)
           @profiler&.stop
           @profile_bytes = bytes
-          @profiler = Profiling::NodeProfiler.new(seconds).start
+          @profiler = Profiling::NodeProfiler.new(seconds)
+          @profiler.start
         rescue StandardError => e
           end_profile("refused" => IPC::PlainData.error(e))
         end

@@ -31,17 +31,20 @@ module Skep
         READ_SHARE = 0.003 # of a CPU
         READ_EVERY = (0.05..5.0) # seconds
         DEPTH = 200
+        MOST = 5_000 # distinct samples, and distinct readings: a few megabytes
         GC_FRAME = ["(garbage collection)", nil, nil].freeze
         NATIVE_FRAME = ["(code that isn't Ruby's)", nil, nil].freeze
         UNKNOWN_FRAME = ["(unknown)", nil, nil].freeze
         BIRTH = File.expand_path("../processes/node_main.rb", __dir__)
-        private_constant :INTERVAL, :TAKE_EVERY, :READ_SHARE, :READ_EVERY, :DEPTH, :GC_FRAME,
+        private_constant :INTERVAL, :TAKE_EVERY, :READ_SHARE, :READ_EVERY, :DEPTH, :MOST, :GC_FRAME,
                          :NATIVE_FRAME, :UNKNOWN_FRAME, :BIRTH
 
         def initialize(seconds)
           @seconds = seconds
           @samples = Hash.new(0)
           @readings = Hash.new(0.0)
+          @left_out = Hash.new(0.0) # seconds by state, of those beyond MOST
+          @left_out_samples = 0
           @stacks = {} # as they were read
           @names = {} # of threads by tid
           @times = {} # of threads by tid: seconds on a CPU, and in its queue, at the last reading
@@ -78,12 +81,15 @@ module Skep
         def result(bytes)
           used = @ended[:cpu]
           table = StackTable.new
-          unit = @samples.empty? ? 0.0 : used / @samples.each_value.sum
+          taken = @samples.each_value.sum + @left_out_samples
+          unit = taken.zero? ? 0.0 : used / taken
           frames = Hash.new { |all, number| all[number] = frame(number) }
           @samples.each { |sample, count| add_sample(table, sample, count * unit, frames) }
           @readings.each { |key, seconds| add_reading(table, *key, seconds) }
+          @left_out["cpu"] += @left_out_samples * unit
+          @left_out.each { |state, seconds| table.drop(state, seconds) if seconds.positive? }
           { "seconds" => @ended[:seconds].round(3), "cpu" => used.round(4),
-            "samples" => @samples.each_value.sum, "lost" => @ended[:lost], "sampler" => @sampler,
+            "samples" => taken, "lost" => @ended[:lost], "sampler" => @sampler,
             **table.to_plain(bytes) }
         end
 
@@ -91,7 +97,10 @@ module Skep
 
         def take(now)
           @take_at = now + TAKE_EVERY
-          OS::StackSampler.take.each { |sample| @samples[sample] += 1 }
+          OS::StackSampler.take.each do |sample|
+            room = @samples.size < MOST || @samples.key?(sample)
+            room ? @samples[sample] += 1 : @left_out_samples += 1
+          end
         end
 
         def finish(now)
@@ -146,20 +155,28 @@ module Skep
         end
 
         def count(state, key, seconds)
-          @readings[[state, *key]] += seconds if seconds.positive?
+          return unless seconds.positive?
+
+          key = [state, *key]
+          room = @readings.size < MOST || @readings.key?(key)
+          room ? @readings[key] += seconds : @left_out[state] += seconds
         end
 
         # Its lines tell whether a stack is one that was read before.
         def stack(thread)
           locations = thread.backtrace_locations(0, DEPTH) || []
           key = [locations.first&.path, *locations.map(&:lineno)]
+          @stacks.clear if @stacks.size > MOST
           @stacks[key] ||= [locations.first&.lineno,
                             locations.map { |one| [text(one.label), text(one.path), nil] }]
         end
 
         # Ruby 3.1 remembers the main thread's number from before the fork.
         def tid(thread) = thread == Thread.main ? ::Process.pid : thread.native_thread_id
-        def name(thread) = thread == Thread.main ? "main" : thread.name || "a thread without a name"
+
+        def name(thread)
+          thread == Thread.main ? "main" : text(thread.name || "a thread without a name")
+        end
 
         def name_native_threads
           @samples.each_key do |sample|

@@ -4,7 +4,7 @@ require "json"
 
 # How much time was spent in each stack. It has a limit of stacks, and its plain form one of bytes.
 #
-#   table = StackTable.new(most: 2_000)
+#   table = StackTable.new
 #   table.add("cpu", "skep.worker.1", label, 17, frames, 0.01)
 #   table.to_plain(65_536)
 #   # => { "threads" => ["skep.worker.1"], "labels" => [{}],
@@ -19,7 +19,7 @@ module Skep
   class Swarm
     module Profiling
       class StackTable
-        MOST = 2_000
+        MOST = 10_000
         private_constant :MOST
 
         def initialize(most: MOST)
@@ -35,6 +35,12 @@ module Skep
           return drop(state, seconds) if @weights.size >= @most && !@weights.key?(key)
 
           @weights[key] += seconds
+        end
+
+        # Time of a stack that isn't known.
+        def drop(state, seconds)
+          @dropped[state] += seconds
+          @dropped_stacks += 1
         end
 
         # bytes: how long it may be as JSON, not much less than 1 KiB.
@@ -53,11 +59,6 @@ module Skep
         end
 
         private
-
-        def drop(state, seconds)
-          @dropped[state] += seconds
-          @dropped_stacks += 1
-        end
 
         def stack(plain, key, seconds)
           state, thread, label, line, frames = key
