@@ -106,7 +106,8 @@ export class Sheet {
     const found = wanted.length ? all.filter(([, row]) => { const text = words(row).toLowerCase(); return wanted.every((word) => text.includes(word)) }) : all
     const { column, down } = this.order()
     const bad = found.filter(([, row]) => trouble(row))
-    const ordered = column ? sorted(found, column.sort, down) : [...bad, ...found.filter(([, row]) => !trouble(row))]
+    const worst = [...bad, ...found.filter(([, row]) => !trouble(row))]
+    const ordered = column ? sorted(worst, column.sort, down) : worst
     const most = (narrow.matches ? MOST_NARROW : MOST) + this.more * MOST
     const left = Math.max(0, ordered.length - most)
     this.showBar(all.length, found.length, bad.length, left, noun, column, down)
