@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # With 9,000 partitions, all of which fail, the page has some hundreds of rows and says how many
-# more there are. It renders each status, each sort and each letter of a filter within moments, and
-# a slow reader isn't disconnected by the size of the first status.
+# more there are. It draws a status, a sort and each letter of a filter within moments. The size of
+# the first status, several MiB, disconnects no page.
 require_relative "scenario"
 
 PARTITIONS = 9_000
@@ -32,8 +32,8 @@ SWARM = <<~RUBY
 RUBY
 ROWS = "document.querySelectorAll('#partitions tbody tr:not(.under)').length"
 SAID = "document.querySelector('#partitions-part [role=status]').textContent"
-# The longest time in which the page's thread was busy, in milliseconds, while these happen.
-LONGEST = <<~SCRIPT
+# How many milliseconds each of these takes until it is drawn.
+DURATIONS = <<~SCRIPT
   new Promise(async (done) => {
     const frame = () => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))
     const took = []
@@ -46,7 +46,7 @@ LONGEST = <<~SCRIPT
     done(took)
   })
 SCRIPT
-MOST = Patience.of(500) # milliseconds
+MOST = Patience.of(1500) # milliseconds; some 100 on an idle machine
 
 WebScenario.play do
   swarm = run_swarm(SWARM)
@@ -63,20 +63,14 @@ WebScenario.play do
       said == "9,000 partitions, 9,000 with a problem, the first 200 are shown"
     end
 
-    page.evaluate(<<~SCRIPT)
-      window.long = []
-      new PerformanceObserver((list) => long.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" })
-      0
-    SCRIPT
-    page.await("(window.texts ??= new Set()).add(document.querySelector('#partitions .lag-cell').textContent).size > 3")
-    updates = page.evaluate("long.map(Math.round)")
     acts = <<~SCRIPT
       const find = document.querySelector("[data-filter=partitions]")
       const type = (text) => () => { find.value = text; find.dispatchEvent(new Event("input")) }
       const head = (name) => () => [...document.querySelectorAll("#partitions .sorter")].find((one) => one.textContent == name).click()
-      const acts = [head("Lag"), head("Lag"), head("Failing"), ...["o", "or", "orders/8", "orders/89"].map(type)]
+      const draw = () => dispatchEvent(new Event("choice")) // as after a status
+      const acts = [draw, draw, head("Lag"), head("Lag"), head("Failing"), ...["o", "or", "orders/8", "orders/89"].map(type)]
     SCRIPT
-    took = page.evaluate("(async () => { #{acts} return await #{LONGEST} })()")
+    took = page.evaluate("(async () => { #{acts} return await #{DURATIONS} })()")
     said = page.evaluate(SAID)
     must("count what is found, not #{said}") do
       said == "111 of 9,000 partitions, 111 with a problem"
@@ -84,9 +78,9 @@ WebScenario.play do
     page.evaluate("(() => { #{acts} type('')(); document.querySelector('#partitions .next').click() })()")
     must("show more when asked, not #{page.evaluate(ROWS)}") { page.evaluate(ROWS) == 400 }
     resident = File.read("/proc/#{web_pid}/status")[/VmHWM:\s+(\d+)/, 1].to_i / 1024
-    puts "opened in #{opened.round(1)} s; updates #{updates} ms; sorts and filters #{took} ms; " \
-         "server #{resident} MiB"
-    must("be quick: #{[updates, took]}") { [*updates, *took].max <= MOST }
+    puts "opened in #{opened.round(1)} s; draws, sorts and filters in #{took} ms; the server " \
+         "takes #{resident} MiB"
+    must("be quick: #{took}") { took.max <= MOST }
     requests = page.requests.count { |to| to.end_with?("/live") }
     must("keep one stream, not open #{requests}") { requests == 1 }
   end

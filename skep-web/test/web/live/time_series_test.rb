@@ -32,4 +32,18 @@ class WebTimeSeriesTest < Skep::TestCase
     series.add({ "a" => 2 }, 1842.0)
     assert_equal [60, 66, 72, 1], series.to_h(1842.0)[:lines]["a"].compact
   end
+
+  test "restarts, reloads and new revisions are marks" do
+    series = Skep::Web::Live::TimeSeries.new
+    events = [["swarm_started", 60, "a" * 12], ["node_ready", 66, nil], ["restart_started", 72, "a" * 12],
+              ["restart_finished", 78, "a" * 12], ["reload_started", 84, "a" * 12],
+              ["mold_ready", 90, "b" * 12], ["reload_finished", 96, "b" * 12]]
+    events.each { |event, mono, revision| series.mark({ event:, mono:, revision: }.transform_keys(&:to_s)) }
+    marks = [[10, "start"], [12, "restart"], [14, "reload"], [16, "revision bbbbbbb"]]
+    assert_equal(marks, series.to_h(100)[:marks].map(&:values))
+    assert_equal([[16, "revision bbbbbbb"]], series.to_h(1890)[:marks].map(&:values))
+    [Skep::Control::EventGap.new(1), { "event" => "reload_started" }].each do |odd|
+      assert_nil series.mark(odd)
+    end
+  end
 end

@@ -21,7 +21,7 @@ module Skep
 
         def of(value, depth = 0)
           case value
-          when Hash, Array then depth < DEPTH ? inner(value, depth) : short(JSON.generate(value))
+          when Hash, Array then depth < DEPTH ? inner(value, depth) : short(JSON.generate(value, allow_nan: true))
           when Float then value.finite? ? value : value.to_s
           when Integer, true, false, nil then value
           else short(value.to_s)
