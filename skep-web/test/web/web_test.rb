@@ -125,10 +125,11 @@ class WebTest < Skep::TestCase
   end
 
   test "/event refuses an event that isn't kept, and a visitor without the login" do
-    query = { "QUERY_STRING" => "swarm=hive&seq=1&time=x" }
-    assert_equal 404, get(serve, "/event", query)[0]
+    query = "swarm=hive&seq=1&time=x"
+    assert_equal 404, get(serve, "/event", "QUERY_STRING" => query)[0]
     assert_equal 404, get(serve, "/event", "QUERY_STRING" => "")[0]
-    assert_equal 401, get(serve(user: "ada", password: "secret"), "/event", query)[0]
+    web = serve(user: "ada", password: "secret")
+    assert_equal 401, get(web, "/event", "QUERY_STRING" => query)[0]
   end
 
   test "a missing gem is reported with the gems to install" do

@@ -188,7 +188,8 @@ class DiagnosisTest < Skep::TestCase
                 ["partition_paused", "info", 1]].map do |kind, level, node|
       { "kind" => kind, "level" => level, "node" => node }
     end
-    assert_equal({ 3 => problems.first }, Skep::Swarm::Diagnosis.by_node({ "problems" => problems }))
+    by_node = Skep::Swarm::Diagnosis.by_node({ "problems" => problems })
+    assert_equal({ 3 => problems.first }, by_node)
     assert_empty Skep::Swarm::Diagnosis.by_node({})
   end
 

@@ -19,7 +19,7 @@ SWARM = <<~RUBY
 RUBY
 LABEL = "document.querySelector('.plot .chart').getAttribute('aria-label')"
 LINES = "document.querySelector('.plot .mark').getAttribute('d').match(/M/g)?.length"
-SHOWN = "[...document.querySelectorAll('.plot')].map((plot) => plot.querySelector('.labels').textContent)"
+SHOWN = "[...document.querySelectorAll('.plot .labels')].map((labels) => labels.textContent)"
 
 WebScenario.play do
   swarm = run_swarm(SWARM, prepare: lambda { |directory|

@@ -72,7 +72,8 @@ class IncidentPage < WebScenario
     titles = page.evaluate(TITLES)
     order = ["orders 7", "orders 10", *[*0..6, 8, 9, 11].map { |number| "orders #{number}" }]
     must("show what fails first, then by number: #{titles}") { titles == order }
-    marked = page.evaluate('[...document.querySelectorAll("tr.trouble")].map((row) => row.textContent)')
+    marked = page.evaluate('[...document.querySelectorAll("tr.trouble")]' \
+                           ".map((row) => row.textContent)")
     must("mark the work, its node and both partitions in words: #{marked}") do
       marked.size == 4 && marked.all?(/fail/) && marked.grep(/KeyError/).size == 2 &&
         marked.first.start_with?("orders") && marked[1].start_with?("1")
@@ -197,16 +198,18 @@ class IncidentPage < WebScenario
     end
     wide = page.evaluate("document.documentElement.scrollWidth")
     must("fit a phone, not be #{wide} wide") { wide <= 390 }
-    page.evaluate("document.querySelectorAll('#nodes .toggle, #partitions .toggle, #events .toggle')" \
-                  ".forEach((button) => button.click())")
+    page.evaluate("document.querySelectorAll('main .toggle').forEach((button) => button.click())")
     page.await("document.querySelector('#events dl')")
     small = page.evaluate(SMALL)
     must("have buttons of 44 pixels: #{small}") { small.empty? }
     wide = page.evaluate("document.documentElement.scrollWidth")
     must("fit a phone with details, not be #{wide} wide") { wide <= 390 }
-    order = page.evaluate("document.querySelector('#partitions-part select').value = '-partition'; " \
-                          "document.querySelector('#partitions-part select').dispatchEvent(new Event('change')); " \
-                          "#{TITLES}[0]")
+    order = page.evaluate(<<~SCRIPT)
+      const select = document.querySelector("#partitions-part select")
+      select.value = "-partition"
+      select.dispatchEvent(new Event("change"))
+      #{TITLES}[0]
+    SCRIPT
     must("sort by the select, not begin with #{order}") { order == "orders 11" }
     check_themes(page, "on a phone, with problems and details")
   end

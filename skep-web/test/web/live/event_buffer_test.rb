@@ -22,8 +22,9 @@ class WebEventBufferTest < Skep::TestCase
 
   test "all facts of an event are kept as long as its line" do
     buffer = Skep::Web::Live::EventBuffer.new
-    300.times { |seq| buffer.add({ "seq" => seq, "time" => "t", "v" => 1, "event" => "x", "a" => [1] }) }
-    assert_equal({ "seq" => 0, "time" => "t", "event" => "x", "a" => [1] }, buffer.facts(0, "t"))
+    facts = { "time" => "t", "event" => "x", "a" => [1] }
+    300.times { |seq| buffer.add({ "seq" => seq, "v" => 1, **facts }) }
+    assert_equal({ "seq" => 0, **facts }, buffer.facts(0, "t"))
     assert_nil buffer.facts(0, "u") # the same number of another life of the supervisor
     buffer.add(Skep::Control::EventGap.new(7))
     assert_nil buffer.facts(0, "t")

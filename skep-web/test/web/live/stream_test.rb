@@ -191,6 +191,24 @@ class WebStreamTest < Skep::TestCase
     there.close
   end
 
+  test "a page that reads gets a frame of any size" do
+    loop = Skep::OS::EventLoop.new
+    here, there = UNIXSocket.pair
+    connection = Skep::Web::Live::SseConnection.new(here, loop) { flunk "it was disconnected" }
+    frame = "data: #{"x" * 8_000_000}\n\n"
+    connection.write(frame)
+    received = 0
+    while received < frame.size
+      loop.turn
+      received += wait_readable(there).readpartial(1 << 20).size
+    end
+    connection.write("data: 1\n\n")
+    assert_equal "data: 1\n\n", wait_readable(there).readpartial(100)
+  ensure
+    loop.close
+    [here, there].each(&:close)
+  end
+
   test "a forked child serves pages of its own" do
     page = open
     uptime(page)

@@ -35,10 +35,13 @@ class WebTimeSeriesTest < Skep::TestCase
 
   test "restarts, reloads and new revisions are marks" do
     series = Skep::Web::Live::TimeSeries.new
-    events = [["swarm_started", 60, "a" * 12], ["node_ready", 66, nil], ["restart_started", 72, "a" * 12],
-              ["restart_finished", 78, "a" * 12], ["reload_started", 84, "a" * 12],
-              ["mold_ready", 90, "b" * 12], ["reload_finished", 96, "b" * 12]]
-    events.each { |event, mono, revision| series.mark({ event:, mono:, revision: }.transform_keys(&:to_s)) }
+    old, new = "a" * 12, "b" * 12
+    events = [["swarm_started", 60, old], ["node_ready", 66, nil], ["restart_started", 72, old],
+              ["restart_finished", 78, old], ["reload_started", 84, old],
+              ["mold_ready", 90, new], ["reload_finished", 96, new]]
+    events.each do |event, mono, revision|
+      series.mark({ "event" => event, "mono" => mono, "revision" => revision })
+    end
     marks = [[10, "start"], [12, "restart"], [14, "reload"], [16, "revision bbbbbbb"]]
     assert_equal(marks, series.to_h(100)[:marks].map(&:values))
     assert_equal([[16, "revision bbbbbbb"]], series.to_h(1890)[:marks].map(&:values))

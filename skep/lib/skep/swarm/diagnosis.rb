@@ -48,7 +48,8 @@ module Skep
         # Of a status' problems, without what an operator has asked for. A problem of several nodes
         # names one of them.
         def by_node(status)
-          wrong = status["problems"].to_a.reject { |one| one["level"] == "info" || one["node"].nil? }
+          of_nodes = status["problems"].to_a.select { |one| one["node"] }
+          wrong = of_nodes.reject { |one| one["level"] == "info" }
           wrong.group_by { |one| one["node"] }.transform_values(&:first)
         end
 

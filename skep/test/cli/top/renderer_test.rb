@@ -119,7 +119,8 @@ class TopRendererTest < Skep::TestCase
                 "at" => "app/billing/invoice.rb:12", "doing" => "skep waits", "advice" => "Fix it" }
     { 12 => ["! node 3, app/billing/invoice.rb:12: #{"word " * 7}word",
              "  word word word word, for 5s"],
-      90 => [/\A! node 3/, /\A  (?:word ){14}word\z/, /\A  (?:word )+w?o?r?…\z/] }.each do |words, lines|
+      90 => [/\A! node 3/, /\A  (?:word ){14}word\z/,
+             /\A  (?:word )+w?o?r?…\z/] }.each do |words, lines|
       text = (["word"] * words).join(" ")
       drawn = draw(model(node(0), "problems" => [{ **problem, "text" => text }]))[1..]
       assert(lines.zip(drawn).all? { |wanted, line| wanted === line.rstrip }, drawn)
@@ -128,8 +129,9 @@ class TopRendererTest < Skep::TestCase
   end
 
   test "nodes with a problem come first and are marked" do
-    problem = { "kind" => "hung", "level" => "critical", "subject" => "node 2", "text" => "it hangs",
-                "since" => 5.0, "node" => 2, "at" => nil, "doing" => "x", "advice" => "y" }
+    problem = { "kind" => "hung", "level" => "critical", "subject" => "node 2",
+                "text" => "it hangs", "since" => 5.0, "node" => 2, "at" => nil,
+                "doing" => "x", "advice" => "y" }
     asked = { **problem, "kind" => "quiet", "level" => "info", "node" => 0 }
     nodes = [node(0), node(1), node(2), node(3, "unhealthy" => "no database")]
     model = model(*nodes, "problems" => [problem, asked])

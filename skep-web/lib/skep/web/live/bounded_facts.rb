@@ -21,7 +21,7 @@ module Skep
 
         def of(value, depth = 0)
           case value
-          when Hash, Array then depth < DEPTH ? inner(value, depth) : short(JSON.generate(value, allow_nan: true))
+          when Hash, Array then depth < DEPTH ? inner(value, depth) : text(value)
           when Float then value.finite? ? value : value.to_s
           when Integer, true, false, nil then value
           else short(value.to_s)
@@ -29,6 +29,8 @@ module Skep
         end
 
         private
+
+        def text(value) = short(JSON.generate(value, allow_nan: true))
 
         def inner(value, depth)
           taken = value.first([@left, @most].min)

@@ -80,7 +80,8 @@ module Skep
           live = @stream.read
           show_past
           live.each do |event|
-            @report.call({ swarm: @name, event: @events.add(event), mark: @series.mark(event) }.compact)
+            facts = { event: @events.add(event), mark: @series.mark(event) }
+            @report.call({ swarm: @name, **facts.compact })
             poll_within(SOON)
           end
           stream_ended if @stream.ended?

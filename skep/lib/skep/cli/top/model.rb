@@ -44,7 +44,9 @@ module Skep
         attr_reader :nodes
 
         # Returns true if something is wrong with the node but what someone has asked for.
-        def trouble?(node) = @troubles.key?(node["id"]) || !!node["unhealthy"] || !!node["crash_loop"]
+        def trouble?(node)
+          @troubles.key?(node["id"]) || !!node["unhealthy"] || !!node["crash_loop"]
+        end
 
         # The nodes that are no spares.
         def slots = nodes.select { |node| node["id"].is_a?(Integer) }

@@ -25,7 +25,8 @@ module Skep
 
         def each(most:, place_first: false)
           @problems.first(most).each do |one|
-            yield place_first ? placed(one) : line(one), UI.clean("#{one["doing"]}. #{one["advice"]}"), color_of(one)
+            remedy = UI.clean("#{one["doing"]}. #{one["advice"]}")
+            yield place_first ? placed(one) : line(one), remedy, color_of(one)
           end
         end
 

@@ -26,7 +26,9 @@ module Skep
         def to_s(max_width: nil, &style)
           widths = widths(max_width)
           @rows.map.with_index do |row, index|
-            cells = row.zip(widths).map { |cell, width| max_width ? DisplayWidth.wrap(cell, width) : [cell] }
+            cells = row.zip(widths).map do |cell, width|
+              max_width ? DisplayWidth.wrap(cell, width) : [cell]
+            end
             Array.new(cells.map(&:size).max) do |line|
               texts = cells.map { |cell| cell[line].to_s }
               line(texts, widths, (index - 1 if index.positive?), &style)

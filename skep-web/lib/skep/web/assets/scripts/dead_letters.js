@@ -11,6 +11,7 @@ import { Sheet } from "./sheet.js"
 const AWAY = "The page's server doesn't answer."
 const LOST = "its server process has ended, or other processes answer. It may still run."
 const OLD = 60_000 // ms: an older list is read again when the page is opened
+const PATIENCE = 30 // times that letters older than the list are read again
 const MISSES = 40 // answers of other processes, without the command that runs
 const topics = new Map()
 
@@ -150,9 +151,17 @@ class Topic {
     Object.assign(place, { seen: seenOf(row), filter, limit })
     const read = () => fetch(`dead_letters/messages?${query}`).catch(() => null)
     let response = await read()
-    for (; response?.status === 202; response = await read()) await pause(400)
-    if (!response?.ok) return set(place, (await response?.text()) ?? AWAY)
-    const { letters, failure } = await response.json()
+    let answer = null
+    for (let turn = 0; ; turn += 1) {
+      if (response && !response.ok) return set(place, await response.text())
+      if (!response) return set(place, AWAY)
+      answer = await response.json()
+      const older = before(answer.ago ?? 0) < (this.list?.at ?? 0) - 1000 // than the list: the server had read them before
+      if (response.status !== 202 && !(older && turn < PATIENCE)) break
+      await pause(response.status === 202 ? 400 : 1000)
+      response = await read()
+    }
+    const { letters, failure } = answer
     if (!letters?.length) return set(place, failure ?? "These letters are gone.")
     place.replaceChildren(...letters.map(account))
   }

@@ -9,12 +9,14 @@ import { current } from "./state.js"
 
 const text = (describe) => (cell, row) => set(cell, describe(row))
 const line = (name) => (cell, row, key) => {
-  if (!cell.firstChild) {
+  const { history } = current()
+  if (!cell.firstChild) cell.append(make("span"))
+  if (!cell.chart && history.lines[`${name}/${key}`]) { // of thousands of partitions only some have one
     cell.chart = new Chart([{ line: `${name}/${key}`, tone: name }], { height: 20, title: `${name} over time` })
-    cell.append(cell.chart.svg, document.createElement("span"))
+    cell.prepend(cell.chart.svg)
   }
   set(cell.lastChild, format.count(row[name]))
-  cell.chart.show(current().history)
+  cell.chart?.show(history)
 }
 
 // A value in place of the row's own: the moment at which its problem began, for sorting by age.

@@ -11,7 +11,7 @@
 import { choose, chosen } from "./choice.js"
 import { keyed, make, mark, set } from "./dom.js"
 
-const MOST = 200 // rows at first, and more of them each time
+const MOST = 100 // rows at first, and more of them each time
 const MOST_NARROW = 20
 const FEW = 10 // rows, which need no filter
 const narrow = matchMedia("(max-width: 820px)")
