@@ -42,7 +42,7 @@ WebScenario.play do
 
     log_in(page, url)
     page.await("document.querySelectorAll('#nodes tbody tr:not(.under)').length == 3 && " \
-               "document.querySelectorAll('#partitions tbody tr').length == 2")
+               "document.querySelectorAll('#partitions tbody tr:not(.under)').length == 2")
     check_themes(page, "after a login")
     phone = browser.page(width: 390, height: 844)
     phone.visit(url)
