@@ -107,9 +107,8 @@ def captured(swarm, terminal, waves)
 end
 
 KafkaScenario.play do
-  { "orders" => 8, "refunds" => 4, "orders.dead" => 1 }.each { |name, partitions|
-  topic(name, partitions)
-}
+  topics = { "orders" => 8, "refunds" => 4, "orders.dead" => 1 }
+  topics.each { |name, partitions| topic(name, partitions) }
   swarm = run_swarm(SWARM, env: { "KAFKA_BROKERS" => broker.address })
   await_assignment(12, swarm, nodes: 4)
   waves = Waves.new(broker.address)
