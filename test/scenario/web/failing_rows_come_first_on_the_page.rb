@@ -207,7 +207,7 @@ class IncidentPage < WebScenario
     order = page.evaluate(<<~SCRIPT)
       const select = document.querySelector("#partitions-part select")
       select.value = "-partition"
-      select.dispatchEvent(new Event("change"))
+      select.dispatchEvent(new Event("change"));
       #{TITLES}[0]
     SCRIPT
     must("sort by the select, not begin with #{order}") { order == "orders 11" }
