@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Makes docs/images/top.svg and top.txt: `skep top` in a terminal (tmux's), on a swarm of four nodes
-# that read from a real Kafka broker, one of which has just been killed.
+# that read from a real Kafka broker. One has just been killed, and a message fails.
 #
 #   SKEP_KAFKA_BROKER=… bundle exec ruby docs/images/top.rb
 require "cgi"
@@ -16,8 +16,14 @@ SWARM = <<~'RUBY'
   Skep.swarm "billing", nodes: 4 do |swarm|
     swarm.preload { $prices = Array.new(400_000) { |id| "price of #{id}" } }
     source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": ENV.fetch("KAFKA_BROKERS") },
-                                     group: "billing", topics: %w[orders refunds])
-    swarm.work(source) { |batch, node| batch.each { node.wait(0.001) } }
+                                     group: "billing", topics: %w[orders refunds],
+                                     max_attempts: 100, dead_letter_topic: "orders.dead")
+    swarm.work(source) do |batch, node|
+      batch.each do |message|
+        { total: 12 }.fetch(:customer_id) if message.payload == "bad"
+        node.wait(0.001)
+      end
+    end
   end
 RUBY
 
@@ -87,27 +93,29 @@ def top(swarm, rows: 22, columns: 100)
   end
 end
 
-def captured(swarm, terminal)
+def captured(swarm, terminal, waves)
   terminal.await("rates") { |lines| lines.any?(/cpu [1-9]/) }
   swarm.follow_for(10) # until the lag of the start is gone
   swarm.kill(swarm.status("billing")["nodes"][1]["pid"])
-  terminal.type("j")
-  terminal.await("its successor") { |lines| lines.any?(/^> 1 .* ready .* SIGKILL/) }
+  waves << "bad"
+  terminal.await("its successor") { |lines| lines.any?(/^[> ][! ]1 .* ready .* SIGKILL/) }
+  terminal.await("what fails") { |lines| lines.any?(/^! orders.*swarm.rb/) }
   swarm.follow_for(4) # figures of some seconds
-  terminal.type("k", "j")
+  terminal.type("g")
   swarm.follow_for(0.5)
   [terminal.lines, terminal.painted]
 end
 
 KafkaScenario.play do
-  { "orders" => 8, "refunds" => 4 }.each { |name, partitions| topic(name, partitions) }
+  topics = { "orders" => 8, "refunds" => 4, "orders.dead" => 1 }
+  topics.each { |name, partitions| topic(name, partitions) }
   swarm = run_swarm(SWARM, env: { "KAFKA_BROKERS" => broker.address })
   await_assignment(12, swarm, nodes: 4)
   waves = Waves.new(broker.address)
   at_end { waves.close }
   terminal = top(swarm)
   at_end { terminal.close }
-  lines, painted = captured(swarm, terminal)
+  lines, painted = captured(swarm, terminal, waves)
   File.write("#{__dir__}/top.txt", "#{lines.join("\n").rstrip}\n")
   File.write("#{__dir__}/top.svg", Picture.new(painted, 100).to_s)
   must("stop with 0") { swarm.stop.exitstatus == 0 }

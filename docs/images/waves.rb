@@ -22,9 +22,15 @@ class Waves
       (120 * height + rand(60)).round.times do |number|
         producer.produce(TOPICS[number % 4], "invoice #{number} " * 20, key: number.to_s)
       end
-      producer.produce("orders", @more.pop, key: "0") until @more.empty?
+      produce_more(producer) until @more.empty?
     end
     producer.close
+  end
+
+  # The payload is its key, so that different ones are in different partitions.
+  def produce_more(producer)
+    payload = @more.pop
+    producer.produce("orders", payload, key: payload)
   end
 
   def close

@@ -88,6 +88,7 @@ module Skep
       when "/" then page(request, session)
       when "/live" then live(request, session)
       when "/threads" then HTTP::Response.json(200, threads(request, session))
+      when "/event" then HTTP::Response.json(200, event(request, session))
       when "/dead_letters", "/dead_letters/messages" then dead_letters(request, session)
       else raise no_such_route(request)
       end
@@ -132,6 +133,14 @@ module Skep
         asked: @broadcaster.backtraces(swarm, node) }
     end
 
+    # Returns all facts of an event.
+    def event(request, session)
+      check_reader(session)
+      swarm, seq, time = request.query.values_at("swarm", "seq", "time")
+      @broadcaster.event(swarm, Integer(seq.to_s, 10, exception: false), time) or
+        raise RequestRefused.new(404, "the page keeps this event no more: see the log")
+    end
+
     def dead_letters(request, session)
       check_reader(session)
       raise no_such_route(request) unless @dead_letters
@@ -160,6 +169,7 @@ require "skep/web/swarm_registry"
 require "skep/web/action"
 require "skep/web/live/connection_limit"
 require "skep/web/live/time_series"
+require "skep/web/live/bounded_facts"
 require "skep/web/live/event_buffer"
 require "skep/web/live/json_merge_patch"
 require "skep/web/live/swarm_presenter"

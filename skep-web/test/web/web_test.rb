@@ -11,7 +11,7 @@ class WebTest < Skep::TestCase
 
   test "every response has strict security headers" do
     web = serve
-    %w[/ /assets/page.css /assets/scripts/page.js /assets/none /none /threads].each do |path|
+    %w[/ /assets/page.css /assets/scripts/page.js /assets/none /none /threads /event].each do |path|
       _, headers, = get(web, path)
       policy = headers.fetch("content-security-policy")
       assert_match(/default-src 'none'.*frame-ancestors 'none'/, policy)
@@ -25,7 +25,7 @@ class WebTest < Skep::TestCase
     [get(web, "/"), get(web, "/", cookie: log_in(web))].each do |response|
       html = text(response)
       refute_match(/<style|style=| on\w+=|javascript:/, html)
-      refute_match(%r{<script(?! type="module" src="assets/scripts/page.js"><)}, html)
+      refute_match(%r{<script(?! type="module" src="assets/scripts/(?:page|login).js"><)}, html)
       addresses = html.scan(/(?:src|href|action)="([^"]*)"/).flatten
       assert_empty addresses.grep_v(%r{\Aassets/}) - ["", "/", "login", "logout"]
     end
@@ -122,6 +122,14 @@ class WebTest < Skep::TestCase
     assert_equal({ "hang" => { "reason" => "hung" }, "asked" => nil }, JSON.parse(text(response)))
     assert_equal 404, get(web, "/threads", "QUERY_STRING" => "swarm=hive&node=9")[0]
     assert_equal 404, get(web, "/threads", "QUERY_STRING" => "swarm=%2Fetc&node=9")[0]
+  end
+
+  test "/event refuses an event that isn't kept, and a visitor without the login" do
+    query = "swarm=hive&seq=1&time=x"
+    assert_equal 404, get(serve, "/event", "QUERY_STRING" => query)[0]
+    assert_equal 404, get(serve, "/event", "QUERY_STRING" => "")[0]
+    web = serve(user: "ada", password: "secret")
+    assert_equal 401, get(web, "/event", "QUERY_STRING" => query)[0]
   end
 
   test "a missing gem is reported with the gems to install" do

@@ -13,6 +13,17 @@ class EventTextTest < Skep::TestCase
     assert_equal ["at=app.rb:12", "error=KeyError: no", "attempt=2"], words(event, except: ["node"])
   end
 
+  test "a hang begins with the line at which its thread was" do
+    event = { "event" => "node_hung", "node" => 0, "beat_age" => 6.1 }
+    threads = [{ "name" => "worker.1", "backtrace" => ["app.rb:9:in `lock'", "app.rb:3"] },
+               { "backtrace" => ["other.rb:1"] }]
+    assert_equal ["at=app.rb:9:in `lock'", "node=0", "beat_age=6.1"],
+                 words({ **event, "threads" => threads })
+    [nil, [], 5, [nil], [{ "backtrace" => [5] }]].each do |odd|
+      assert_equal ["node=0", "beat_age=6.1"], words({ **event, "threads" => odd })
+    end
+  end
+
   test "facts without an error stay in their order" do
     assert_equal ["signal=KILL", 'ends=[1,"x"]', "at=a.rb:1"],
                  words({ "signal" => "KILL", "ends" => [1, "x"], "at" => "a.rb:1" })

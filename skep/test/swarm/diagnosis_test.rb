@@ -183,6 +183,16 @@ class DiagnosisTest < Skep::TestCase
                  [*OF_A_NODE.keys, *OF_THE_SWARM.keys, "no_node_ready"].uniq.sort
   end
 
+  test "by_node has the most urgent problem of each node, but nothing that was asked for" do
+    problems = [["hung", "critical", 3], ["over_memory", "warning", 3], ["suspect", "warning", nil],
+                ["partition_paused", "info", 1]].map do |kind, level, node|
+      { "kind" => kind, "level" => level, "node" => node }
+    end
+    by_node = Skep::Swarm::Diagnosis.by_node({ "problems" => problems })
+    assert_equal({ 3 => problems.first }, by_node)
+    assert_empty Skep::Swarm::Diagnosis.by_node({})
+  end
+
   private
 
   def kinds(*nodes, **facts) = Diagnosis.of({ **STATUS, **facts, "nodes" => nodes })

@@ -95,6 +95,11 @@ class Browser
                    features: features.map { |name, value| { name:, value: } })
     end
 
+    # A name such as America/St_Johns, in place of the host's.
+    def zone=(name)
+      @tab.command("Emulation.setTimezoneOverride", timezoneId: name)
+    end
+
     def visit(url) = leave { @tab.command("Page.navigate", url:)["errorText"] }
 
     # Waits for the page that the block's action loads. The block may return an error, a String.

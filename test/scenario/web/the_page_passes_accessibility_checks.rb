@@ -1,10 +1,13 @@
 # frozen_string_literal: true
 
 # axe-core's automatic accessibility checks find nothing on the page: logged in and out, in both
-# themes, on a phone, with a dialog, details and an alarm, read-only, and without a swarm.
+# themes, on a phone, with problems, a dialog, details and an alarm, read-only, without a swarm.
 require_relative "scenario"
 
 BUSY = <<~'RUBY'
+  FAILING = { "cause" => "message", "messages" => 1, "since" => 1.0, "offset" => 41, "attempt" => 3,
+              "at" => "app/invoice.rb:12", "error" => "KeyError: key not found: :customer" }.freeze
+
   Skep.swarm "hive", nodes: 2, spares: 1, max_restarts: 1, kill_timeout: 1 do |swarm|
     swarm.work do |node|
       raise "it doesn't start" if node.id == 1 && File.exist?(ENV.fetch("BROKEN"))
@@ -14,7 +17,7 @@ BUSY = <<~'RUBY'
                     "partitions" => [{ "topic" => "orders", "partition" => node.id, "held" => true,
                                        "lag" => 5, "rate" => 1.2, "position" => 99, "messages" => 1,
                                        "retries" => 0, "dead_letters" => 0, "skipped" => 0,
-                                       "rebalances" => 1 }] }
+                                       "rebalances" => 1, "failing" => FAILING }] }
       node.ready!
       node.wait until node.stopping?
     end
@@ -39,7 +42,7 @@ WebScenario.play do
 
     log_in(page, url)
     page.await("document.querySelectorAll('#nodes tbody tr:not(.under)').length == 3 && " \
-               "document.querySelectorAll('#partitions tbody tr').length == 2")
+               "document.querySelectorAll('#partitions tbody tr:not(.under)').length == 2")
     check_themes(page, "after a login")
     phone = browser.page(width: 390, height: 844)
     phone.visit(url)
@@ -53,10 +56,15 @@ WebScenario.play do
     page.await("document.querySelector('.under dl')")
     page.press(".under button")
     page.await("document.querySelector('.under pre')")
+    %w[#partitions #events].each do |place|
+      page.evaluate("document.querySelector('#{place} .toggle').click()")
+      page.await("document.querySelector('#{place} dl')")
+    end
+    page.evaluate("document.querySelector('#partitions .sorter').click()")
     must("name the threads") do
       page.evaluate("document.querySelector('.under pre').textContent").include?("skep.control (")
     end
-    check_themes(page, "with the details of a node, its backtraces and a notice")
+    check_themes(page, "with details of a node, a partition and an event, backtraces and a notice")
 
     %w[restart stop].each do |action|
       page.press("[data-action=#{action}]")
@@ -70,6 +78,8 @@ WebScenario.play do
     swarm.kill(swarm.status("hive")["nodes"][1]["pid"])
     page.await("document.querySelector('#problems').textContent.includes('crash loop')")
     check_themes(page, "in a crash loop")
+    phone.await("document.querySelector('#problems').textContent.includes('crash loop')")
+    check_themes(phone, "on a phone, in a crash loop")
     swarm.kill(swarm.pid)
     page.await("document.querySelector('#alarm').textContent.includes('away')")
     check_themes(page, "with a swarm that is away")

@@ -100,6 +100,7 @@ module Skep
         attr_reader :node # the id of the node that has it; nil: none
         attr_reader :position, :end, :lag # nil: not known
         attr_reader :failing # what fails at present (Failure::PresentFailures); nil: nothing
+        attr_reader :stalled_since # monotonic seconds: it has messages, and delivers none
 
         # reports: pairs of a node and its row of the partition.
         def initialize(topic, number, reports)
@@ -107,14 +108,11 @@ module Skep
           node, row = reports.reverse.find { |one, row| row["held"] && !GroupStatus.ended?(one) }
           @node = node && node["id"]
           @position, @end, @lag = row.values_at("position", "end", "lag") if row
-          @failing = row["failing"] if row
+          @failing, @stalled_since = row.values_at("failing", "stalling_since") if row
         end
 
         # Returns true if no node has it since a process ended that had it.
         def lost? = node.nil? && @reports.any? { |_, row| row["held"] }
-
-        # Returns for how many seconds something has failed. (The status is of this host.)
-        def failing_for = [(OS.now - failing["since"]).round, 0].max
 
         def rate = rows.sum { |row| row["rate"] }.round(1)
         def handler_times = GroupStatus.handler_times(rows)

@@ -31,7 +31,8 @@ module Skep
         producer: "Skep::Kafka::Producer.new({ \"bootstrap.servers\": \"…\" }, node:)"
       }.freeze
       PLACE = %w[topic partition offset last_offset].freeze
-      private_constant :EVENTS, :ADVICE, :PLACE
+      ERROR = 200 # characters of an error
+      private_constant :EVENTS, :ADVICE, :PLACE, :ERROR
 
       def command
         require "skep/kafka/command"
@@ -75,14 +76,16 @@ module Skep
            { "group" => group.name, "topic" => one.topic, "partition" => one.number,
              "node" => one.node&.to_s, "position" => one.position, "lag" => one.lag,
              "rate" => one.rate, "p50" => p50, "p99" => p99, "failing" => failing(one),
-             **one.counts }]
+             "stalled_since" => one.stalled_since, **one.counts }]
         end
       end
 
+      # since: monotonic seconds. An age would be another one in each status.
       def failing(partition)
         facts = partition.failing or return
         { "words" => GroupStatus::CAUSES.fetch(facts["cause"]),
-          "seconds" => partition.failing_for, "attempt" => facts["attempt"] }
+          **facts.slice("since", "offset", "attempt", "at"),
+          "error" => facts["error"]&.slice(0, ERROR) }
       end
     end
   end

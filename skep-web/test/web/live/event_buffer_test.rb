@@ -20,6 +20,16 @@ class WebEventBufferTest < Skep::TestCase
     assert_equal ["at=a.rb:1 error=IOError: x attempt=2", "0"], line.values_at("text", "node")
   end
 
+  test "all facts of an event are kept as long as its line" do
+    buffer = Skep::Web::Live::EventBuffer.new
+    facts = { "time" => "t", "event" => "x", "a" => [1] }
+    300.times { |seq| buffer.add({ "seq" => seq, "v" => 1, **facts }) }
+    assert_equal({ "seq" => 0, **facts }, buffer.facts(0, "t"))
+    assert_nil buffer.facts(0, "u") # the same number of another life of the supervisor
+    buffer.add(Skep::Control::EventGap.new(7))
+    assert_nil buffer.facts(0, "t")
+  end
+
   test "each gap is a line of its own" do
     buffer = Skep::Web::Live::EventBuffer.new
     2.times { buffer.add(Skep::Control::EventGap.new(7)) }

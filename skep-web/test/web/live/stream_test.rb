@@ -191,6 +191,25 @@ class WebStreamTest < Skep::TestCase
     there.close
   end
 
+  test "a page that reads gets a frame of any size" do
+    loop = Skep::OS::EventLoop.new
+    here, there = UNIXSocket.pair
+    connection = Skep::Web::Live::SseConnection.new(here, loop) { flunk "it was disconnected" }
+    frame = "data: #{"x" * 8_000_000}\n\n"
+    connection.write(frame)
+    reading = Thread.new { there.read(frame.size) }
+    while reading.alive?
+      loop.after(0.05) { nil } # all may have been written
+      loop.turn
+    end
+    assert_equal frame, reading.value
+    connection.write("data: 1\n\n")
+    assert_equal "data: 1\n\n", wait_readable(there).readpartial(100)
+  ensure
+    loop.close
+    [here, there].each(&:close)
+  end
+
   test "a forked child serves pages of its own" do
     page = open
     uptime(page)

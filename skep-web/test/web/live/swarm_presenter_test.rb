@@ -31,9 +31,38 @@ class WebSwarmPresenterTest < Skep::TestCase
     failing = partition("failing" => { "cause" => "dependency", **facts })
     nodes = [node(0, work: kafka(failing, partition("partition" => 5)))]
     bad, good = present(*nodes).to_h["partitions"].values_at("g/orders/4", "g/orders/5")
-    assert_equal({ "words" => "dependency unavailable", "seconds" => 0, "attempt" => 3 },
+    assert_equal({ "words" => "dependency unavailable", **facts.except("messages") },
                  bad["failing"])
     refute good.key?("failing")
+  end
+
+  test "what fails is the same in two statuses, so that only new facts are sent" do
+    since = Skep::OS.now - 60
+    facts = { "cause" => "message", "messages" => 1, "since" => since, "offset" => 41,
+              "attempt" => 3, "at" => "app.rb:12", "error" => "IOError: #{"x" * 500}" }
+    row = partition("failing" => facts, "stalling_since" => since)
+    first, second = Array.new(2) { present(node(0, work: kafka(row))).to_h["partitions"] }
+    assert_equal first, second
+    shown = first["g/orders/4"]
+    assert_equal ["app.rb:12", 200, since], [shown["failing"]["at"],
+                                             shown["failing"]["error"].size, shown["stalled_since"]]
+  end
+
+  test "a node has the kind of its most urgent problem" do
+    problem = { "subject" => "node 0", "text" => "x", "since" => 1.0, "node" => 0, "doing" => "x",
+                "advice" => "x" }
+    problems = [%w[over_memory warning], %w[rollout info]].map do |kind, level|
+      { **problem, "kind" => kind, "level" => level }
+    end
+    quiet = { **problem, "kind" => "quiet", "level" => "info", "node" => 1 }
+    nodes = present(node(0), node(1), problems: [*problems, quiet]).to_h["nodes"]
+    assert_equal({ "kind" => "over_memory", "level" => "warning" }, nodes["0"]["problem"])
+    refute nodes["1"].key?("problem")
+  end
+
+  test "facts keep their structure" do
+    shown = present(node(0, work: { "a" => { "b" => [1, { "c" => "d" }] } })).to_h
+    assert_equal({ "b" => [1, { "c" => "d" }] }, shown.dig("nodes", "0", "facts", "a"))
   end
 
   test "the first problems are shown, long texts shortened, with their number" do

@@ -32,4 +32,21 @@ class WebTimeSeriesTest < Skep::TestCase
     series.add({ "a" => 2 }, 1842.0)
     assert_equal [60, 66, 72, 1], series.to_h(1842.0)[:lines]["a"].compact
   end
+
+  test "restarts, reloads and new revisions are marks" do
+    series = Skep::Web::Live::TimeSeries.new
+    old, new = "a" * 12, "b" * 12
+    events = [["swarm_started", 60, old], ["node_ready", 66, nil], ["restart_started", 72, old],
+              ["restart_finished", 78, old], ["reload_started", 84, old],
+              ["mold_ready", 90, new], ["reload_finished", 96, new]]
+    events.each do |event, mono, revision|
+      series.mark({ "event" => event, "mono" => mono, "revision" => revision })
+    end
+    marks = [[10, "start"], [12, "restart"], [14, "reload"], [16, "revision bbbbbbb"]]
+    assert_equal(marks, series.to_h(100)[:marks].map(&:values))
+    assert_equal([[16, "revision bbbbbbb"]], series.to_h(1890)[:marks].map(&:values))
+    [Skep::Control::EventGap.new(1), { "event" => "reload_started" }].each do |odd|
+      assert_nil series.mark(odd)
+    end
+  end
 end

@@ -15,13 +15,22 @@ module Skep
 
       module_function
 
-      # except: further facts to leave out.
+      # except: further facts to leave out. A hang has the line at which its thread was.
       def words(event, except: [])
         facts = event.except(*HIDDEN, *except).compact
-        return pairs(facts) unless facts["error"]
+        line = line_of_hang(event)
+        facts = { "at" => line, **facts } if line
+        return pairs(facts) unless facts["error"] || line
 
         place, rest = Plugin.place(facts)
         [*place, *pairs(rest.slice(*FIRST)), *pairs(rest.except(*FIRST))]
+      end
+
+      # Of the first thread: the one that hangs.
+      def line_of_hang(event)
+        thread = Array(event["threads"]).first if event["event"] == "node_hung"
+        line = Array(thread["backtrace"]).first if thread.is_a?(Hash)
+        line if line.is_a?(String)
       end
 
       def pairs(facts)
@@ -29,7 +38,7 @@ module Skep
           "#{name}=#{value.is_a?(String) ? value : JSON.generate(value, max_nesting: 0)}"
         end
       end
-      private_class_method :pairs
+      private_class_method :line_of_hang, :pairs
     end
   end
 end

@@ -5,6 +5,7 @@
 #
 #   Diagnosis.of(status)      # => [problem, …], the most urgent first
 #   Diagnosis.kinds           # => every kind that there is, those of loaded plugins too
+#   Diagnosis.by_node(status) # => {3 => problem}, the most urgent one of each node that has one
 #   Diagnosis.problem("hung", "critical", subject: "node 3", text:, since: 2.0, doing:, advice:)
 #
 # status: as in `skep status --json`. A problem is a Hash as in docs/reference/status.md#problems.
@@ -43,6 +44,14 @@ module Skep
         end
 
         def kinds = [*KINDS, *Plugin.loaded.values.flat_map(&:problem_kinds)]
+
+        # Of a status' problems, without what an operator has asked for. A problem of several nodes
+        # names one of them.
+        def by_node(status)
+          of_nodes = status["problems"].to_a.select { |one| one["node"] }
+          wrong = of_nodes.reject { |one| one["level"] == "info" }
+          wrong.group_by { |one| one["node"] }.transform_values(&:first)
+        end
 
         # since: for how many seconds; nil: not known. at: "file:line".
         def problem(kind, level, subject:, text:, since:, doing:, advice:, node: nil, work: nil,

@@ -107,11 +107,37 @@ class TopRendererTest < Skep::TestCase
               "since" => 75.2, "at" => "app.rb:12", "doing" => "skep waits", "advice" => "Fix it" }
     problems = Array.new(5) { |id| { **facts, "subject" => "node #{id}" } }
     lines = draw(model(node(0), "problems" => problems), columns: 100)
-    assert_equal ["node 0: it keeps^[[2J crashing, for 1m 15s, at app.rb:12",
+    assert_equal ["! node 0, app.rb:12: it keeps^[[2J crashing, for 1m 15s",
                   "  skep waits. Fix it",
-                  "node 1: it keeps^[[2J crashing, for 1m 15s, at app.rb:12",
-                  "node 2: it keeps^[[2J crashing, for 1m 15s, at app.rb:12",
-                  "and 2 more problems: skep status"], lines[2, 5].map(&:rstrip)
+                  "! node 1, app.rb:12: it keeps^[[2J crashing, for 1m 15s",
+                  "! node 2, app.rb:12: it keeps^[[2J crashing, for 1m 15s",
+                  "and 2 more problems: skep status"], lines[1, 5].map(&:rstrip)
+  end
+
+  test "the most urgent problem is wrapped, in three lines at most" do
+    problem = { "kind" => "hung", "level" => "critical", "subject" => "node 3", "since" => 5.0,
+                "at" => "app/billing/invoice.rb:12", "doing" => "skep waits", "advice" => "Fix it" }
+    { 12 => ["! node 3, app/billing/invoice.rb:12: #{"word " * 7}word",
+             "  word word word word, for 5s"],
+      90 => [/\A! node 3/, /\A  (?:word ){14}word\z/,
+             /\A  (?:word )+w?o?r?…\z/] }.each do |words, lines|
+      text = (["word"] * words).join(" ")
+      drawn = draw(model(node(0), "problems" => [{ **problem, "text" => text }]))[1..]
+      assert(lines.zip(drawn).all? { |wanted, line| wanted === line.rstrip }, drawn)
+      assert_equal "  skep waits. Fix it", drawn[lines.size].rstrip
+    end
+  end
+
+  test "nodes with a problem come first and are marked" do
+    problem = { "kind" => "hung", "level" => "critical", "subject" => "node 2",
+                "text" => "it hangs", "since" => 5.0, "node" => 2, "at" => nil,
+                "doing" => "x", "advice" => "y" }
+    asked = { **problem, "kind" => "quiet", "level" => "info", "node" => 0 }
+    nodes = [node(0), node(1), node(2), node(3, "unhealthy" => "no database")]
+    model = model(*nodes, "problems" => [problem, asked])
+    assert_equal [">!2", " !3", "  0", "  1"], marks(model)
+    model.select(2)
+    assert_equal [" !2", " !3", "> 0"], marks(model).first(3)
   end
 
   test "the state is green only without problems other than what an operator has asked for" do
@@ -168,6 +194,8 @@ class TopRendererTest < Skep::TestCase
     assert_operator lines.size, :<=, rows
     lines.each { |line| assert_operator Skep::CLI::UI::DisplayWidth.of(line), :<=, columns }
   end
+
+  def marks(model) = draw(model).grep(/ 42 ready /).map { |line| line[0, 3] }
 
   def draw(model, rows: 24, columns: 80)
     Top::Renderer.new(Top::Styler.new(color: false)).lines(model, rows:, columns:)

@@ -4,21 +4,27 @@ module Skep
   class Web
     module Live
       # The last events of a swarm, one line each, as the page shows them; a Control::EventGap is a
-      # line, too. Backtraces are kept separately, for the page that asks for them.
+      # line, too. Backtraces and all facts are kept separately, for the page that asks for them.
       #
       #   buffer = EventBuffer.new
       #   buffer.add(event)            # => the line to show
       #   buffer.to_a                  # => the last lines
+      #   buffer.facts(42, time)       # => {"node" => 0, "error" => …}, all of that line's event;
+      #                                #    nil: it isn't kept any more
       #   buffer.backtraces("0")       # => {time, pid, threads}, the last of node 0
       class EventBuffer
         LINES = 300
         NODES = 64
         TEXT = 400
         SHOWN = %w[node pid mold].freeze # in other places
-        private_constant :LINES, :NODES, :TEXT, :SHOWN
+        INNER = %w[v mono swarm].freeze
+        ENTRIES = 200 # of an event's facts
+        LONG = 4000 # characters of a fact
+        private_constant :LINES, :NODES, :TEXT, :SHOWN, :INNER, :ENTRIES, :LONG
 
         def initialize
           @lines = []
+          @whole = []
           @backtraces = {}
         end
 
@@ -28,7 +34,13 @@ module Skep
         def add(event)
           line = event.is_a?(Control::EventGap) ? gap(event) : line(event)
           @lines = [*@lines, line].last(LINES)
+          @whole = [*@whole, event].last(LINES)
           line
+        end
+
+        def facts(seq, time)
+          event = @whole.find { |one| one.is_a?(Hash) && one["seq"] == seq && one["time"] == time }
+          event && BoundedFacts.new(entries: ENTRIES, text: LONG).of(event.except(*INNER))
         end
 
         private

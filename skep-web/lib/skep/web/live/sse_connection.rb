@@ -32,9 +32,10 @@ module Skep
         def write(frame)
           return if @socket.closed?
 
+          return disconnect if @out.bytesize > BACKLOG # whatever the size of one frame
+
           @out << frame
           flush
-          disconnect if @out.bytesize > BACKLOG
         rescue SystemCallError, IOError # the browser has gone
           disconnect
         end

@@ -80,7 +80,8 @@ module Skep
           live = @stream.read
           show_past
           live.each do |event|
-            @report.call({ swarm: @name, event: @events.add(event) })
+            facts = { event: @events.add(event), mark: @series.mark(event) }
+            @report.call({ swarm: @name, **facts.compact })
             poll_within(SOON)
           end
           stream_ended if @stream.ended?
@@ -91,7 +92,10 @@ module Skep
         # Once for all of its events: a page gets everything anew.
         def show_past
           past = @stream.take_past or return
-          past.each { |event| @events.add(event) }
+          past.each do |event|
+            @events.add(event)
+            @series.mark(event)
+          end
           @series.fill(@stream.series) if @stream.series
           @report.call(snapshot) if past.any? || @stream.series
         end

@@ -4,7 +4,8 @@ module Skep
   class Web
     module Live
       # What the page shows of a swarm, from its status: nodes and partitions by name, long values
-      # shortened, sums, and the numbers of its charts.
+      # shortened, sums, and the numbers of its charts. `clock` tells the page the age of what has
+      # monotonic seconds.
       #
       #   presenter = SwarmPresenter.new(status, sample)    # of a Control::ProcessSampler
       #   presenter.to_h       # without nil, for JsonMergePatch
@@ -15,17 +16,19 @@ module Skep
         SWARM = %w[name pid state skep ruby revision crash_loop uptime scale].freeze
         MEMORY = %w[rss pss uss shared swap].freeze
         SHOWN = %w[done messages rate lag partitions handler totals].freeze # in other places
-        PROBLEM = %w[kind level subject text since at doing advice].freeze
+        PROBLEM = %w[kind level subject text since node work at doing advice].freeze
         FACTS = 20
+        ENTRIES = 60 # of a node's facts
         TEXT = 200
         LIMIT = 10**15
-        private_constant :LIMIT, :NODE, :SWARM, :PROBLEM, :MEMORY, :SHOWN, :FACTS, :TEXT
+        private_constant :LIMIT, :NODE, :SWARM, :PROBLEM, :MEMORY, :SHOWN, :FACTS, :ENTRIES, :TEXT
 
         def initialize(status, sample)
           @status = status
           @sample = sample
           @nodes = status["nodes"].to_h { |node| [node["id"].to_s, node] }
           @rates = @nodes.transform_values { |node| rate(node) }
+          @troubles = Swarm::Diagnosis.by_node(status)
           pages = Skep::Plugin.of(status).map { |plugin| plugin.page(status) }
           @lag, @lag_unknown = Skep::Plugin.lag(status)
           @partitions, @totals = %w[partitions totals].map { |part| merged(pages, part) }
@@ -36,7 +39,8 @@ module Skep
             **@status.slice(*SWARM), "sums" => sums, "works" => works, "partitions" => @partitions,
             "nodes" => @nodes.to_h { |id, node| [id, node(id, node)] },
             "problems" => problems, "problem_count" => @status["problems"].to_a.size,
-            "suspects" => @status["suspects"].to_a.first(FACTS), "totals" => @totals
+            "suspects" => @status["suspects"].to_a.first(FACTS), "totals" => @totals,
+            "clock" => { "mono" => OS.now.round(1), "time" => Time.now.to_f.round(1) }
           )
         end
 
@@ -51,9 +55,7 @@ module Skep
 
         def problems
           @status["problems"].to_a.first(FACTS).map do |one|
-            one.slice(*PROBLEM).compact.transform_values do |value|
-              value.is_a?(String) ? short(value) : value
-            end
+            bounded.of(one.slice(*PROBLEM).compact)
           end
         end
 
@@ -85,6 +87,8 @@ module Skep
           { **node.slice(*NODE), "cpu" => @sample.cpu[node["id"]]&.round(3), "rate" => @rates[id],
             "done" => number(node["work"]["done"]),
             "memory" => memory && memory.slice(*MEMORY), "hang" => hang(node["last_hang"]),
+            "problem" => @troubles[node["id"]]&.slice("kind", "level"),
+            "failure" => node["failure"]&.then { |failure| bounded.of(failure) },
             "facts" => facts(node["work"]) }
         end
 
@@ -97,15 +101,11 @@ module Skep
           { **facts.slice("pid", "seconds_ago", "reason"), "line" => line && short(line) }
         end
 
-        # What the node's work reports, as text.
-        def facts(work)
-          work.except(*SHOWN).first(FACTS).to_h { |key, value| [short(key), short(value)] }
-        end
+        # What the node's work reports.
+        def facts(work) = bounded.of(work.except(*SHOWN).first(FACTS).to_h)
 
-        def short(value)
-          text = value.is_a?(String) ? value : JSON.generate(value, allow_nan: true)
-          text.size > TEXT ? "#{text[0, TEXT]}…" : text
-        end
+        def bounded = BoundedFacts.new(entries: ENTRIES, text: TEXT)
+        def short(value) = bounded.of(value.to_s)
 
         # Returns the value if it can be a count or a rate.
         def number(value) = value.is_a?(Numeric) && value.abs < LIMIT ? value : nil

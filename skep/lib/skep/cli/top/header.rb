@@ -8,8 +8,9 @@ module Skep
     module Top
       class Header
         PROBLEMS = 3 # that are shown
+        FIRST_LINES = 3 # of the most urgent one
         GAP = "   "
-        private_constant :PROBLEMS, :GAP
+        private_constant :PROBLEMS, :FIRST_LINES, :GAP
 
         def initialize(model, styler, columns:)
           @model = model
@@ -20,7 +21,7 @@ module Skep
         end
 
         def lines
-          [*flow(swarm), *flow(totals), *notes.map { |note| @styler.line([note], @columns) }]
+          [*flow(swarm), *notes.map { |note| @styler.line([note], @columns) }, *flow(totals)]
         end
 
         private
@@ -79,17 +80,26 @@ module Skep
           unknown ? ["#{lag}, #{unknown} unknown", :yellow] : [lag]
         end
 
-        # What skep does about the most urgent problem, and what the operator can.
+        # The most urgent problem in as many lines as it takes, with what skep does about it and
+        # what the operator can; of the others a line each.
         def notes
           lines = [[@model.problem, :red]]
-          @problems.each(most: PROBLEMS) do |line, remedy, color|
-            lines << [line, color]
-            lines << ["  #{remedy}", :dim] if lines.size == 2
+          @problems.each(most: PROBLEMS, place_first: true) do |line, remedy, color|
+            first = lines.one?
+            lines.concat((first ? wrapped(line) : ["! #{line}"]).map { |one| [one, color] })
+            lines.concat(wrapped(remedy, mark: "  ").map { |one| [one, :dim] }) if first
           end
           left = @problems.left_out(PROBLEMS)
           lines << ["and #{UI::Humanize.counted(left,
 "more problem")}: skep status"] if left.positive?
           lines.select(&:first)
+        end
+
+        def wrapped(text, mark: "! ")
+          pieces = UI::DisplayWidth.wrap(text, [@columns - mark.size, 1].max)
+          rest = pieces.drop(FIRST_LINES - 1)
+          pieces = [*pieces.first(FIRST_LINES - 1), *(rest.join(" ") if rest.any?)]
+          pieces.each_with_index.map { |one, index| "#{index.zero? ? mark : "  "}#{one}" }
         end
       end
     end

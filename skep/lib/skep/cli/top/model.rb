@@ -33,12 +33,20 @@ module Skep
         # runs in another container.
         def update(status, now, local:)
           @status = status
+          @troubles = Swarm::Diagnosis.by_node(status)
+          @nodes = status["nodes"].partition { |node| trouble?(node) }.flatten(1)
           @sample = @sampler.sample(status, now, pids: local)
           @supervisor_memory = local ? memory_of(status["pid"]) : nil
           @problem = nil
         end
 
-        def nodes = status["nodes"]
+        # Those with a problem come first, the others as in the status.
+        attr_reader :nodes
+
+        # Returns true if something is wrong with the node but what someone has asked for.
+        def trouble?(node)
+          @troubles.key?(node["id"]) || !!node["unhealthy"] || !!node["crash_loop"]
+        end
 
         # The nodes that are no spares.
         def slots = nodes.select { |node| node["id"].is_a?(Integer) }

@@ -46,7 +46,8 @@ module Skep
       #   table.head          # => a line
       #   table.rows(3..9)    # => the lines of these nodes
       #
-      # The selected node's line has a mark, and is reversed if there are colours.
+      # The selected node's line begins with >, and is reversed if there are colours. One with a
+      # problem has a !.
       class NodeTable
         # The title, one for a narrow terminal, the least width, the rank, and whether the cells
         # are aligned to the right.
@@ -62,7 +63,7 @@ module Skep
         BAR_MOST = 24
         WORK_MOST = 20
         NARROW = 110 # columns of a terminal
-        MARK = "> "
+        MARK = 2 # columns
         private_constant :Heading, :HEADINGS, :WORK, :STATE, :BAR, :LAG, :LAST_EXIT, :BAR_MOST,
                          :WORK_MOST, :NARROW, :MARK
 
@@ -73,11 +74,11 @@ module Skep
           @marked = marked
           @cells = model.nodes.map { |node| cells(node).map { |cell| UI.clean(cell) } }
           @gap = columns < NARROW ? 1 : 2
-          @widths = ColumnLayout.widths(wanted_columns, columns - MARK.size, gap: @gap)
+          @widths = ColumnLayout.widths(wanted_columns, columns - MARK, gap: @gap)
         end
 
         def head
-          @styler.line([[" " * MARK.size], *pieces(titles)], @columns, also: :bold)
+          @styler.line([[" " * MARK], *pieces(titles)], @columns, also: :bold)
         end
 
         def rows(range)
@@ -91,7 +92,9 @@ module Skep
           selected = @marked && index == @model.index
           parts = pieces(@cells[index]) { |column| column == BAR ? bar(node) : nil }
           parts[place_of_state].push(UI::Ansi.color_of_node(node))
-          parts = [[selected ? MARK : " " * MARK.size], *parts]
+          trouble = @model.trouble?(node)
+          mark = "#{selected ? ">" : " "}#{trouble ? "!" : " "}"
+          parts = [[mark, *(:red if trouble)], *parts]
           @styler.line(selected ? parts.map { |part| reverse(part) } : parts, @columns)
         end
 

@@ -22,6 +22,7 @@ module Skep
 
           r R - Q s ask first; y confirms.
 
+          !: a node that has a problem; these come first.
           beat: seconds since the node's last sign of progress. cpu%: of one processor.
           uss: memory of the node alone; shared: memory that it shares with others. The bar
           shows both, compared with the largest node.

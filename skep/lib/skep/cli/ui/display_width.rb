@@ -34,6 +34,19 @@ module Skep
           "#{text.each_char.take_while { |char| (left -= of(char)) >= 0 }.join}#{ellipsis}"
         end
 
+        # Returns lines. Breaks at spaces, or anywhere in a word that is too long for a line.
+        def wrap(text, width)
+          return [text] if of(text) <= width
+
+          words = text.split.flat_map { |word| word.scan(/.{1,#{width}}/) }
+          words.each_with_object([+""]) do |word, lines|
+            full = of(lines.last) + of(word) + 1 > width
+            lines << +"" if full && !lines.last.empty?
+            lines.last << " " unless lines.last.empty?
+            lines.last << word
+          end
+        end
+
         def ljust(text, columns) = text + (" " * [columns - of(text), 0].max)
         def rjust(text, columns) = (" " * [columns - of(text), 0].max) + text
       end

@@ -8,6 +8,8 @@ module Skep
       #
       #   lines = ProblemLines.new(status)
       #   lines.each(most: 10) { |line, remedy, color| … }
+      #   lines.each(most: 3, place_first: true) { … }   # where the end of a line may be cut:
+      #   # "node 3, app.rb:12: it keeps crashing: 7 deaths, the last by SIGSEGV, for 12s"
       #   # line: "node 3: it keeps crashing: 7 deaths, the last by SIGSEGV, for 12s, at app.rb:12"
       #   # remedy: "skep starts it again in 4 s. Fix the cause, then skep reload"
       #   lines.left_out(10)   # => 3: how many are not among the first ten
@@ -21,9 +23,10 @@ module Skep
           @problems = status["problems"].to_a
         end
 
-        def each(most:)
+        def each(most:, place_first: false)
           @problems.first(most).each do |one|
-            yield line(one), UI.clean("#{one["doing"]}. #{one["advice"]}"), color_of(one)
+            remedy = UI.clean("#{one["doing"]}. #{one["advice"]}")
+            yield place_first ? placed(one) : line(one), remedy, color_of(one)
           end
         end
 
@@ -40,10 +43,16 @@ module Skep
         private
 
         def line(one)
-          since = ", for #{Humanize.duration(one["since"])}" if one["since"]
           at = ", at #{one["at"]}" if one["at"]
-          UI.clean("#{one["subject"]}: #{one["text"]}#{since}#{at}")
+          UI.clean("#{one["subject"]}: #{one["text"]}#{since(one)}#{at}")
         end
+
+        def placed(one)
+          place = one.values_at("subject", "at").compact.join(", ")
+          UI.clean("#{place}: #{one["text"]}#{since(one)}")
+        end
+
+        def since(one) = (", for #{Humanize.duration(one["since"])}" if one["since"])
 
         def color_of(problem) = COLORS.fetch(problem["level"], :yellow)
       end

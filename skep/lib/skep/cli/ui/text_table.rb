@@ -26,7 +26,9 @@ module Skep
         def to_s(max_width: nil, &style)
           widths = widths(max_width)
           @rows.map.with_index do |row, index|
-            cells = row.zip(widths).map { |cell, width| max_width ? wrap(cell, width) : [cell] }
+            cells = row.zip(widths).map do |cell, width|
+              max_width ? DisplayWidth.wrap(cell, width) : [cell]
+            end
             Array.new(cells.map(&:size).max) do |line|
               texts = cells.map { |cell| cell[line].to_s }
               line(texts, widths, (index - 1 if index.positive?), &style)
@@ -59,19 +61,6 @@ width) : DisplayWidth.ljust(text, width)
             excess -= 1
           end
           widths
-        end
-
-        # Breaks at spaces, or anywhere in a word that is too long for a line.
-        def wrap(text, width)
-          return [text] if DisplayWidth.of(text) <= width
-
-          words = text.split.flat_map { |word| word.scan(/.{1,#{width}}/) }
-          words.each_with_object([+""]) do |word, lines|
-            full = DisplayWidth.of(lines.last) + DisplayWidth.of(word) + 1 > width
-            lines << +"" if full && !lines.last.empty?
-            lines.last << " " unless lines.last.empty?
-            lines.last << word
-          end
         end
       end
     end

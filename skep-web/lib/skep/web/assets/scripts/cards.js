@@ -33,6 +33,7 @@ export function showCards(view, history) {
   showStrip(view.nodes ?? {})
   for (const card of [cards.rate, cards.lag, cards.memory]) {
     card.chart.show(history)
+    card.showMarks()
     set(card.foot, `last ${format.span(card.chart.seconds)}`)
   }
 }

@@ -3,17 +3,20 @@
 //   const chart = new Chart([{ line: "own", tone: "own" }, { line: "shared", tone: "shared" }], { stacked: true })
 //   chart.show(history)        // History: lines by name
 //
-// There is a gap in the line where no value is known for longer than BRIDGE steps. A busy swarm is
-// polled less often, which makes no gap.
+// There is a gap in the line where no value is known for longer than BRIDGE steps, and a band behind
+// it. A busy swarm is polled less often, which makes no gap. Vertical lines are the history's marks:
+// where a restart, a reload or another revision began.
 
-import { draw, make, mark, set } from "./dom.js"
+import { draw, keyed, make, mark, set } from "./dom.js"
+import * as format from "./format.js"
 
 const LEAST = 20 // points, so that the first values don't fill the whole width
 const BRIDGE = 5
+const APART = 24 // percent of the width between two labels of marks
 
 export class History {
   constructor(series) {
-    Object.assign(this, series)
+    Object.assign(this, { marks: [] }, series)
   }
 
   add(point) {
@@ -25,6 +28,13 @@ export class History {
       line.push(point.numbers[name] ?? null)
       line.splice(0, line.length - this.steps)
     }
+  }
+
+  // The marks in the last steps, with their place among these steps. Marks of one step are one.
+  marked(steps) {
+    const texts = new Map()
+    for (const { at, text } of this.marks) texts.set(at, texts.has(at) ? `${texts.get(at)}, ${text}` : text)
+    return [...texts].map(([at, text]) => ({ index: at - this.at + steps, text, ago: (this.at - at) * this.step })).filter(({ index }) => index >= 0 && index < steps)
   }
 
   // The lines with these names, from the first value that is known of any of them.
@@ -44,7 +54,9 @@ export class Chart {
     this.title = title
     this.drawn = parts.map(({ tone }) => ({ area: draw("path", { class: `area ${tone}` }),
                                             line: draw("path", { class: `line ${tone}` }) }))
-    this.svg = draw("svg", { class: "chart", preserveAspectRatio: "none", role: "img", "aria-label": title },
+    this.gaps = draw("path", { class: "gap" })
+    this.marks = draw("path", { class: "mark" })
+    this.svg = draw("svg", { class: "chart", preserveAspectRatio: "none", role: "img", "aria-label": title }, this.gaps, this.marks,
                     ...this.drawn.flatMap(({ area, line }) => [area, line]))
     mark(this.svg, "viewBox", `0 0 100 ${height}`)
   }
@@ -57,14 +69,24 @@ export class Chart {
     this.lines = lines
     this.step = history.step
     this.seconds = lines[0].length * history.step
+    const place = (index) => ((index / Math.max(1, lines[0].length - 1)) * 100).toFixed(2)
+    this.marked = history.marked(lines[0].length).map((one) => ({ ...one, left: place(one.index) }))
+    mark(this.marks, "d", this.marked.map(({ left }) => `M${left},0V${this.height}`).join(""))
+    const runs = stretches(lines[0])
+    const unknown = runs.slice(1).map((run, index) => [runs[index].at(-1), run[0]])
+    mark(this.gaps, "d", unknown.map(([from, to]) => `M${place(from)},0H${place(to)}V${this.height}H${place(from)}Z`).join(""))
+    mark(this.svg, "aria-label", [this.title, ...this.marked.map(({ text, ago }) => `${text} ${format.span(ago)} ago`),
+                                  unknown.length && `${unknown.length} gap${unknown.length > 1 ? "s" : ""} where nothing is known`].filter(Boolean).join("; "))
+    this.svg.classList.toggle("nothing", !runs.length)
   }
 
-  // The values under the pointer, and how many seconds ago they were measured.
+  // The values under the pointer, how many seconds ago they were measured, and the marks there.
   at(event) {
     const { left, width } = this.svg.getBoundingClientRect()
     const last = this.lines[0].length - 1
     const index = Math.min(last, Math.max(0, Math.round(((event.clientX - left) / width) * last)))
-    return [this.lines.map((line) => line[index]), (last - index) * this.step]
+    const near = this.marked.filter((one) => Math.abs(one.index - index) * width < 4 * last).map(({ text }) => text)
+    return [this.lines.map((line) => line[index]), (last - index) * this.step, near]
   }
 
   path({ area, line }, values, below, top) {
@@ -102,8 +124,9 @@ export class Card {
     this.value = make("p", { class: "big" })
     this.note = make("p", { class: "muted" })
     this.foot = make("span")
+    this.labels = make("div", { class: "labels", "aria-hidden": "true" })
     this.element = make("article", { class: "card" }, make("h2", {}, title), this.value, this.note,
-                        chart.svg ?? chart, make("p", { class: "foot" }, this.foot, make("span", { class: "legends" }, ...legend)))
+                        chart.svg ? make("div", { class: "plot" }, chart.svg, this.labels) : chart, make("p", { class: "foot" }, this.foot, make("span", { class: "legends" }, ...legend)))
     if (describe) this.follow(chart, describe)
   }
 
@@ -116,11 +139,26 @@ export class Card {
     if (!this.pointed) set(this.note, note)
   }
 
+  // Names the marks where there is room, the newest first: a reload shows its new revision.
+  showMarks() {
+    const shown = []
+    for (const one of [...this.chart.marked].reverse()) {
+      if (!shown.length || shown.at(-1).left - one.left >= APART) shown.push(one)
+    }
+    const there = keyed(this.labels, shown.map(({ left, text }) => `${left} ${text}`), () => make("span"))
+    for (const { left, text } of shown) {
+      const label = there.get(`${left} ${text}`)
+      set(label, text)
+      label.style.left = `${left}%`
+      label.classList.toggle("end", left > 60)
+    }
+  }
+
   follow(chart, describe) {
     chart.svg.addEventListener("pointermove", (event) => {
-      const [values, ago] = chart.at(event)
+      const [values, ago, marks] = chart.at(event)
       this.pointed = true
-      set(this.note, values[0] == null ? "not known" : describe(values, ago))
+      set(this.note, [...marks, values[0] == null ? `not known ${format.span(ago)} ago` : describe(values, ago)].join(" · "))
     })
     chart.svg.addEventListener("pointerleave", () => {
       this.pointed = false

@@ -4,12 +4,14 @@
 
 import { confirm, meta, notify } from "./actions.js"
 import { find, make, mark, set } from "./dom.js"
+import { definitions } from "./facts.js"
 import * as format from "./format.js"
 import { Sheet } from "./sheet.js"
 
 const AWAY = "The page's server doesn't answer."
 const LOST = "its server process has ended, or other processes answer. It may still run."
 const OLD = 60_000 // ms: an older list is read again when the page is opened
+const PATIENCE = 30 // times that letters older than the list are read again
 const MISSES = 40 // answers of other processes, without the command that runs
 const topics = new Map()
 
@@ -18,6 +20,9 @@ const before = (ago) => Date.now() - ago * 1000
 const since = (at) => format.span(Math.max(1, Math.round((Date.now() - at) / 1000)))
 const text = (describe) => (cell, row) => set(cell, describe(row))
 const given = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value != null && value !== ""))
+
+const seenOf = ({ count, newest }) => `${count} ${newest}`
+const dated = (iso) => (iso ? `${format.moment(iso)} (${format.about(format.ago(iso))})` : format.NONE)
 
 // A filter for a group's letters; null: there is none.
 const filterOf = ({ error, from, example }) => {
@@ -41,8 +46,8 @@ class Topic {
       { title: "Error", name: "title", show: (cell, row, key) => this.showToggle(cell, row, key) },
       { title: "Letters", number: true, show: text((row) => row.count.toLocaleString("en-US")) },
       { title: "From", name: "from", show: text((row) => row.from ?? format.NONE) },
-      { title: "Oldest", name: "whole", show: text((row) => (row.oldest ? format.moment(row.oldest) : format.NONE)) },
-      { title: "Newest", name: "whole", show: text((row) => (row.newest ? format.moment(row.newest) : format.NONE)) },
+      { title: "Oldest", name: "whole", show: text((row) => dated(row.oldest)) },
+      { title: "Newest", name: "whole", show: text((row) => dated(row.newest)) },
       { title: "Example", name: "wide", show: text((row) => row.example) },
     ], (cell, row) => this.showUnder(cell, row), true)
     if (meta("acts") === "true") this.element.append(this.makeForm())
@@ -124,26 +129,39 @@ class Topic {
   }
 
   showUnder(cell, row) {
+    const { letters: open } = cell
+    if (open && open.seen !== seenOf(row)) this.showLetters(open, open.filter, open.limit, row)
     if (cell.firstChild) return
     const filter = filterOf(row)
     if (!filter) return cell.append(make("p", {}, "These letters have no error: no filter finds them alone."))
-    const letters = make("div", { class: "letters" })
+    const letters = (cell.letters = make("div", { class: "letters" }))
     const more = make("button", { class: "quiet" }, "Show up to 50")
-    more.addEventListener("click", () => this.showLetters(letters, filter, 50))
+    more.addEventListener("click", () => this.showLetters(letters, filter, 50, cell.row))
+    cell.row = row
     const choose = this.form && row.from && make("button", { class: "choose" }, "Replay or purge these")
     choose?.addEventListener("click", () => this.choose(filter))
     cell.append(letters, make("div", { class: "actions" }, choose, more))
-    this.showLetters(letters, filter, 3)
+    this.showLetters(letters, filter, 3, row)
   }
 
-  async showLetters(place, filter, limit) {
+  // Reads them again once the list says that there are others; those that are shown stay until then.
+  async showLetters(place, filter, limit, row) {
     const query = new URLSearchParams({ topic: this.name, limit, ...filter })
-    set(place, "Reading")
+    if (place.limit !== limit) set(place, "Reading")
+    Object.assign(place, { seen: seenOf(row), filter, limit })
     const read = () => fetch(`dead_letters/messages?${query}`).catch(() => null)
     let response = await read()
-    for (; response?.status === 202; response = await read()) await pause(400)
-    if (!response?.ok) return set(place, (await response?.text()) ?? AWAY)
-    const { letters, failure } = await response.json()
+    let answer = null
+    for (let turn = 0; ; turn += 1) {
+      if (response && !response.ok) return set(place, await response.text())
+      if (!response) return set(place, AWAY)
+      answer = await response.json()
+      const older = before(answer.ago ?? 0) < (this.list?.at ?? 0) - 1000 // than the list: the server had read them before
+      if (response.status !== 202 && !(older && turn < PATIENCE)) break
+      await pause(response.status === 202 ? 400 : 1000)
+      response = await read()
+    }
+    const { letters, failure } = answer
     if (!letters?.length) return set(place, failure ?? "These letters are gone.")
     place.replaceChildren(...letters.map(account))
   }
@@ -205,11 +223,11 @@ function describe({ action, dry_run, by, error, from, key, running, began, at, c
 
 // A letter: facts, headers, error and payload.
 function account({ letter, from, time, host, revision, attempts, crashes, replays, key, key_base64, headers, error, at, payload, payload_base64, bytes }) {
-  const facts = { Letter: letter, Time: time && format.moment(time), Key: key, "Key, base64": key_base64, "Raised at": at, Attempts: attempts, Crashes: crashes,
+  const facts = { Letter: letter, Time: time && dated(time), Key: key, "Key, base64": key_base64, "Raised at": at, Attempts: attempts, Crashes: crashes,
                   Replays: replays || null, Host: host, Revision: revision, ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [`Header ${name}`, value])) }
   const body = payload ?? payload_base64
   return make("div", { class: "letter" }, make("h4", {}, from ?? letter),
-              make("dl", {}, ...Object.entries(given(facts)).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, String(value))])),
+              definitions(Object.entries(facts)),
               error ? make("pre", { tabindex: "0" }, error) : null,
               make("p", { class: "muted" }, body == null ? "No payload" : `Payload, ${bytes} bytes${payload == null ? ", base64" : ""}`),
               body == null ? null : make("pre", { tabindex: "0" }, body))
@@ -252,6 +270,7 @@ addEventListener("dead-letter", () => {
   }, 3000)
 })
 
+addEventListener("choice", () => topics.forEach((topic) => topic.show()))
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return
   for (const topic of topics.values()) topic.want(Date.now() - OLD)

@@ -2,23 +2,29 @@
 
 import { Chart } from "./charts.js"
 import { find, make, mark, set } from "./dom.js"
+import { definitions } from "./facts.js"
 import * as format from "./format.js"
+import { toneOf } from "./problems.js"
 import { Sheet } from "./sheet.js"
 import { current } from "./state.js"
 
 const text = (describe) => (cell, row) => set(cell, describe(row))
 const sheet = new Sheet(find("nodes"), "Nodes", [
-  { title: "Node", name: "title", show: (cell, row, key) => showToggle(cell, row, key) },
-  { title: "State", name: "state", show: showState },
-  { title: "Work", name: "work", show: text((row) => row.work_name ?? format.NONE) },
+  { title: "Node", name: "title", show: (cell, row, key) => sheet.showToggle(cell, row, key, key) },
+  { title: "State", name: "state", sort: (row) => row.state, show: showState },
+  { title: "Work", name: "work", sort: (row) => row.work_name, show: text((row) => row.work_name ?? format.NONE) },
   { title: "Pid", number: true, show: text((row) => row.pid ?? format.NONE) },
-  { title: "Last beat", number: true, show: text((row) => format.beat(row.beat_age)) },
-  { title: "CPU", name: "cpu", number: true, show: text((row) => (row.cpu == null ? format.NONE : `${format.count(row.cpu * 100)} %`)) },
-  { title: "Per second", number: true, show: text((row) => format.count(row.rate)) },
-  { title: "Memory", name: "memory", show: showMemory },
-  { title: "Restarts", number: true, show: text((row) => format.count(row.restarts)) },
-  { title: "Last exit", name: "exit", show: text((row) => format.exit(row.last_exit)) },
-], showUnder)
+  { title: "Last beat", number: true, sort: (row) => row.beat_age, show: text((row) => format.beat(row.beat_age)) },
+  { title: "CPU", name: "cpu", number: true, sort: (row) => row.cpu, show: text((row) => (row.cpu == null ? format.NONE : `${format.count(row.cpu * 100)} %`)) },
+  { title: "Per second", number: true, sort: (row) => row.rate, show: text((row) => format.count(row.rate)) },
+  { title: "Memory", name: "memory", worst: ["lowest first", "highest first"], sort: (row) => row.memory?.uss, show: showMemory },
+  { title: "Restarts", number: true, sort: (row) => row.restarts, show: text((row) => format.count(row.restarts)) },
+  { title: "Last exit", name: "exit", worst: ["oldest first", "newest first"], sort: (row) => row.last_exit && -row.last_exit.seconds_ago, show: showExit },
+], showUnder, false, {
+  name: "nodes", noun: "node", hint: "node, state, work or pid",
+  words: (row) => `node ${row.id} ${row.state} ${row.work_name ?? ""} ${row.pid ?? ""} ${row.problem?.kind.replaceAll("_", " ") ?? ""} ${format.exit(row.last_exit)}`,
+  trouble: (row) => (row.unhealthy || row.crash_loop ? "bad" : row.problem && toneOf(row.problem.level)),
+})
 
 export function showNodes(view) {
   const nodes = view.nodes ?? {}
@@ -28,20 +34,21 @@ export function showNodes(view) {
   find("nodes").classList.toggle("no-cpu", Object.values(nodes).every((node) => node.cpu == null))
 }
 
-function showToggle(cell, row, key) {
-  cell.row = row
-  if (cell.firstChild) return
-  const button = make("button", { class: "toggle", "aria-expanded": "false", title: "details of this node" }, key)
-  button.addEventListener("click", () => mark(button, "aria-expanded", sheet.toggle(key, cell.row)))
-  cell.append(button)
-}
-
 function showState(cell, row) {
   const state = row.unhealthy ? "unhealthy" : row.state
-  if (!cell.firstChild) cell.append(make("span"), make("span", { class: "badge bad" }, "crash loop"))
+  if (!cell.firstChild) cell.append(make("span"), make("span"))
   badge(cell.firstChild, state, row.unhealthy ? "bad" : format.tone(row.state))
   mark(cell.firstChild, "title", row.unhealthy)
-  cell.lastChild.hidden = !row.crash_loop
+  const kind = row.problem?.kind ?? (row.crash_loop && "crash_loop")
+  cell.lastChild.hidden = !kind || kind === row.state || kind === state
+  if (kind) badge(cell.lastChild, kind.replaceAll("_", " "), toneOf(row.problem?.level ?? "critical"))
+}
+
+// How its last process ended, and how long ago.
+function showExit(cell, { last_exit: last }) {
+  if (!cell.firstChild) cell.append(make("span"), " ", make("span", { class: "muted when" }))
+  set(cell.firstChild, format.exit(last))
+  set(cell.lastChild, last?.seconds_ago == null ? "" : `${format.about(Math.round(last.seconds_ago))} ago`)
 }
 
 export function badge(element, state, tone) {
@@ -65,15 +72,17 @@ function showMemory(cell, row) {
 }
 
 function showUnder(cell, row) {
-  const facts = Object.entries(row.facts ?? {}).map(([name, value]) => [name, value])
   const deaths = row.deaths ?? {}
-  const hang = row.hang && `${row.hang.reason}, ${format.span(row.hang.seconds_ago)} ago, pid ${row.hang.pid}${row.hang.line ? `, at ${row.hang.line}` : ""}`
-  const rows = [["Mold", row.mold], ["Done", format.count(row.done)],
-                ["Deaths", `${deaths.boot ?? 0} at boot, ${deaths.work ?? 0} at work`],
-                ["Unhealthy", row.unhealthy], ["Last hang", hang], ...facts]
-  const list = (cell.list ??= cell.appendChild(make("dl")))
-  list.replaceChildren(...rows.filter(([, value]) => value != null && value !== "").flatMap(([name, value]) =>
-    [make("dt", {}, name), make("dd", {}, String(value))]))
+  const { hang, last_exit: last } = row
+  const list = definitions([
+    ["Unhealthy", row.unhealthy], ["Failure", row.failure],
+    ["Last hang", hang && { At: hang.line, Reason: hang.reason, Pid: hang.pid, When: before(hang.seconds_ago) }],
+    ["Last exit", last && { How: format.exit(last), When: before(last.seconds_ago) }],
+    ["Deaths", `${deaths.boot ?? 0} at boot, ${deaths.work ?? 0} at work`], ["Mold", row.mold], ["Done", format.count(row.done)],
+    ...Object.entries(row.facts ?? {}),
+  ])
+  cell.list ? cell.list.replaceWith(list) : cell.append(list)
+  cell.list = list
   if (!cell.ask) {
     cell.ask = make("button", { class: "quiet" }, "Show backtraces")
     cell.threads = make("div")
@@ -81,6 +90,8 @@ function showUnder(cell, row) {
     cell.append(cell.ask, cell.threads)
   }
 }
+
+const before = (seconds) => (seconds == null ? null : `${format.moment(Date.now() - seconds * 1000)} (${format.span(Math.round(seconds))} ago)`)
 
 async function showThreads(place, node) {
   const answer = await fetch(`threads?${new URLSearchParams({ swarm: current().name, node })}`)

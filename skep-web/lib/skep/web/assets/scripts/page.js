@@ -2,6 +2,7 @@
 
 import { forget, setUpActions, showActions } from "./actions.js"
 import { showCards } from "./cards.js"
+import { choose, chosen, linkTo } from "./choice.js"
 import { find, keyed, make, mark, set } from "./dom.js"
 import { showEvents, showSuspects } from "./events.js"
 import * as format from "./format.js"
@@ -11,6 +12,7 @@ import { setUpProfile } from "./profile.js"
 import { showProblems, toneOf, worst } from "./problems.js"
 import { clear } from "./sheet.js"
 import { current, receive, swarms } from "./state.js"
+import { showWorks } from "./works.js"
 
 let stream = null
 let due = false
@@ -53,13 +55,16 @@ function show() {
   const known = current()
   find("nothing").hidden = Boolean(known)
   find("swarm").hidden = !known
+  showZone()
   showSwarms(known)
   if (!known) return
   const { view, history, events } = known
+  format.synchronise(view.clock)
   showHead(known.name, view)
   showAlarm(view)
   showProblems(view)
   if (view.nodes) showCards(view, history)
+  showWorks(view)
   showNodes(view)
   showPartitions(view)
   showSuspects(view.suspects)
@@ -69,8 +74,9 @@ function show() {
 
 function showSwarms(known) {
   const links = keyed(find("swarms"), swarms.size > 1 ? [...swarms.keys()] : [], (name) =>
-    make("a", { href: `${location.pathname}#${encodeURIComponent(name)}` }, make("i"), name))
+    make("a", {}, make("i"), name))
   for (const [name, link] of links) {
+    mark(link, "href", linkTo(name))
     mark(link, "aria-current", known?.name === name ? "page" : null)
     const view = swarms.get(name)?.view ?? {}
     mark(link.firstChild, "class", view.away ? "bad" : worst(view) ? toneOf(worst(view)) : "good")
@@ -85,8 +91,20 @@ function showHead(name, view) {
   set(find("name"), name)
   badge(find("state"), state, view.away || !worst(view) ? format.tone(state) : toneOf(worst(view)))
   set(find("about"), view.pid == null ? "" :
-    `up ${format.span(view.uptime)} · pid ${view.pid} · skep ${view.skep} · ruby ${view.ruby}${view.revision ? ` · revision ${view.revision.slice(0, 12)}` : ""}`)
+    `up ${format.span(view.uptime)} · pid ${view.pid} · skep ${view.skep} · ruby ${view.ruby}${view.revision ? ` · revision ${view.revision.slice(0, 12)}` : ""} · `)
   find("swarm").classList.toggle("away", Boolean(view.away))
+}
+
+// The times of the whole page have one zone.
+function showZone() {
+  const utc = chosen("times") === "utc"
+  set(find("zone"), `times: ${format.inUtc(utc)}`)
+  set(find("other-zone"), utc ? "Times of this browser's zone" : "Times in UTC")
+}
+
+// On a narrow screen what is wrong comes before the buttons.
+function placeActions() {
+  narrow.matches ? find("events-part").before(find("actions")) : find("head").append(find("actions"))
 }
 
 function showAlarm(view) {
@@ -100,6 +118,11 @@ document.addEventListener("visibilitychange", () => {
   if (document.hidden) { stream?.close(); stream = null } else if (!stream) listen()
 })
 addEventListener("hashchange", () => { forget(); clear(); show() })
+addEventListener("choice", showSoon)
+find("other-zone").addEventListener("click", () => choose("times", chosen("times") ? "" : "utc"))
+const narrow = matchMedia("(max-width: 820px)")
+narrow.addEventListener("change", () => { placeActions(); show() })
+placeActions()
 setUpActions()
 setUpProfile()
 if (find("dead-letters")) import("./dead_letters.js")

@@ -4,6 +4,7 @@ import { find, keyed, make, mark, set } from "./dom.js"
 import * as format from "./format.js"
 
 const MOST = 20 // that the server sends
+const LATE = 5000 // ms by which the beginning of a problem has to differ to be another one
 const TONES = { critical: "bad", warning: "warn", info: "busy" }
 
 // The level of the most urgent problem; undefined if nothing is wrong but what an operator has asked for.
@@ -21,26 +22,38 @@ export function showProblems(view) {
     return `${key} ${seen.get(key)}`
   })
   const there = keyed(find("problems"), keys, () => make("li", {},
-    make("p", {}, make("span", { class: "badge" }), " ", make("b"), " ", make("span"), " ", make("span", { class: "muted" }),
-         " ", make("code")), make("p", { class: "muted" })))
+    make("p", {}, make("span", { class: "badge" }), " ", make("b"), " ", make("code"), " ", make("span"), " ", make("time", { class: "muted" })),
+    make("p", { class: "muted" })))
   problems.forEach((problem, index) => show(there.get(keys[index]), problem))
 }
 
 function show(row, { kind, level, subject, text, since, at, doing, advice }) {
   const [head, remedy] = row.children
-  const [badge, who, what, how, where] = head.children
+  const [badge, who, where, what, how] = head.children
   mark(row, "class", toneOf(level))
   mark(badge, "class", `badge ${toneOf(level)}`)
   set(badge, kind.replaceAll("_", " "))
   set(who, subject)
   set(what, text)
-  set(how, since == null ? "" : `for ${format.span(Math.round(since))}`)
-  set(where, at ?? "")
+  showSince(how, since)
+  where.hidden = !at
+  set(where, at)
   set(remedy, `${doing}. ${advice}`)
+}
+
+// Each status has an age of its own: its beginning must not waver by it.
+function showSince(place, since) {
+  place.hidden = since == null
+  if (since == null) return
+  const began = Date.now() - since * 1000
+  if (!(Math.abs(place.began - began) < LATE)) place.began = began
+  mark(place, "datetime", new Date(place.began).toISOString())
+  mark(place, "title", format.utc(place.began))
+  set(place, `for ${format.span(Math.round(since))}, since ${format.time(place.began)}`)
 }
 
 function count(problems, all = problems.length) {
   const urgent = ["critical", "warning"].map((level) => [level, problems.filter((one) => one.level === level).length])
-    .filter(([, number]) => number).map(([level, number]) => `${number} ${level}`).join(", ")
+    .filter(([, number]) => number).map(([level, number]) => `${number} ${level}${level === "warning" && number > 1 ? "s" : ""}`).join(", ")
   return [urgent, all > MOST && `the first ${MOST} of ${all}`].filter(Boolean).join("; ")
 }

@@ -1,22 +1,22 @@
 // What the server has sent about each swarm, and which swarm is shown.
 
 import { History } from "./charts.js"
+import { chosenSwarm } from "./choice.js"
 
 export const swarms = new Map()
 
-const chosen = () => decodeURIComponent(location.hash.slice(1))
-
 export function current() {
-  return swarms.get(chosen()) ?? swarms.values().next().value
+  return swarms.get(chosenSwarm()) ?? swarms.values().next().value
 }
 
 // One message of the stream.
-export function receive({ swarm, is, series, events, changes, point, event }) {
+export function receive({ swarm, is, series, events, changes, point, event, mark }) {
   if (is) swarms.set(swarm, { name: swarm, view: is, history: new History(series), events })
   const known = swarms.get(swarm)
   if (!known) return
   if (changes) known.view = merge(known.view, changes)
   if (point) known.history.add(point)
+  if (mark) known.history.marks.push(mark)
   if (event?.event === "dead_lettered") dispatchEvent(new Event("dead-letter"))
   if (event) known.events = [...known.events, event].slice(-300)
 }
