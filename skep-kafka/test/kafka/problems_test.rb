@@ -101,6 +101,16 @@ stalling.values_at("kind", "level", "since")
     assert_empty of({ **gone, "down_for" => 3.0 })
   end
 
+  test "partitions of a process that has ended count as unknown until another node has them" do
+    gone = { **node(1, row(5), row(6)), "state" => "waiting", "down_for" => 20.0 }
+    one, = of(node(0, row(0), row(6)), gone)
+    assert_includes one["text"], "of 1 partition isn't known"
+    assert_empty of(node(0, row(5), row(6)), gone)
+    another = { **node(0, row(5), row(6)) }
+    another["work"]["group"] = "audit"
+    assert_includes of(another, gone).first["text"], "2 partitions"
+  end
+
   test "partitions that a node has no longer, and those of a process that has ended, don't count" do
     failing = row(3, "failing" => FAILING)
     assert_empty of(node(0, { **failing, "held" => false }))

@@ -61,7 +61,7 @@ module Skep
             [one.work, one.node["work"]["group"], one.topic, one.kind, one.cause]
           end
           [*unreachable(live), *same.each_value.flat_map { |some| problems(some) },
-           *lag_unknown(unknown, ended), *clocks(live)]
+           *lag_unknown(unknown, live, ended), *clocks(live)]
         end
 
         def inspect = "#<#{self.class} #{@nodes.size} nodes>"
@@ -227,11 +227,15 @@ module Skep
 
         def outage?(facts) = facts.is_a?(Hash) && facts["since"].is_a?(Numeric)
 
-        # Also of nodes whose process has ended, and that have no other for as long.
-        def lag_unknown(troubles, ended)
+        # Also of nodes whose process has ended, and that have no other for as long: what no other
+        # node has taken over.
+        def lag_unknown(troubles, live, ended)
           late = ended.select { |node| node["down_for"].to_f >= UNKNOWN }
+          taken = late.any? ? live.flat_map { |node| held(node) }.to_h { |place| [place, true] } : {}
           all = troubles.map { |one| [one.node, @now - one.row["lag_unknown_since"], 1] } +
-                late.map { |node| [node, node["down_for"], held(node)] }
+                late.map do |node|
+                  [node, node["down_for"], held(node).count { |place| !taken[place] }]
+                end
           some_unknown = all.reject { |_, _, count| count.zero? }
           some_unknown.group_by { |node, _| node["work"]["group"] }.map do |group, some|
             node = some.first.first
@@ -268,7 +272,12 @@ module Skep
         end
 
         def counted(partitions) = "#{partitions} partition#{"s" if partitions > 1}"
-        def held(node) = node["work"]["partitions"].count { |row| row.is_a?(Hash) && row["held"] }
+
+        # Returns the places of the partitions that a node has, or had last.
+        def held(node)
+          rows = node["work"]["partitions"].select { |row| row.is_a?(Hash) && row["held"] }
+          rows.map { |row| [node["work"]["group"], *row.values_at("topic", "partition")] }
+        end
       end
     end
   end
