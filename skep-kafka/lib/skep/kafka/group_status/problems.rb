@@ -11,6 +11,7 @@ require "skep/swarm/diagnosis"
 # | kind | level | the facts |
 # |---|---|---|
 # | broker_unreachable | critical | a node's client has had no answer of any broker (BrokerOutage) |
+# | no_assignment | critical if no node of the group has one, else warning | a rebalance doesn't end |
 # | dependency_away | critical; a part: warning | the verdict on what fails (FailureCause) |
 # | dead_letter_not_written | critical | a message has failed for good, and stays where it is |
 # | partition_held | critical | `on_error` or `on_poison` says :pause of its message |
@@ -27,8 +28,8 @@ module Skep
   module Kafka
     class GroupStatus
       class Problems
-        KINDS = %w[broker_unreachable dependency_away dead_letter_not_written partition_held
-                   partition_blocked partition_stalled partition_failing lag_unknown
+        KINDS = %w[broker_unreachable no_assignment dependency_away dead_letter_not_written
+                   partition_held partition_blocked partition_stalled partition_failing lag_unknown
                    clocks_apart partition_paused].freeze
         TROUBLE = %w[failing stalling_since paused_until lag_unknown_since].freeze # of a row
         SINGLE = 5
@@ -60,7 +61,7 @@ module Skep
           same = others.group_by do |one|
             [one.work, one.node["work"]["group"], one.topic, one.kind, one.cause]
           end
-          [*unreachable(live), *same.each_value.flat_map { |some| problems(some) },
+          [*unreachable(live), *unassigned(live), *same.each_value.flat_map { |some| problems(some) },
            *lag_unknown(unknown, live, ended), *clocks(live)]
         end
 
@@ -221,6 +222,29 @@ module Skep
               node: (first["id"] if without.one?),
               doing: "skep waits for a broker, and goes on where it was",
               advice: "Look at the brokers, and at the network between them and this host"
+            )
+          end
+        end
+
+        # One problem for each group. While no broker answers, that is the problem.
+        def unassigned(live)
+          live.group_by { |node| node["work"]["group"] }.filter_map do |group, nodes|
+            without = nodes.select { |node| node["work"]["unassigned_since"].is_a?(Numeric) }
+            without.reject! { |node| outage?(node["work"]["outage"]) }
+            next if without.empty?
+
+            first = without.min_by { |node| node["work"]["unassigned_since"] }
+            all = without.size == nodes.size
+            Swarm::Diagnosis.problem(
+              "no_assignment", all ? "critical" : "warning", subject: "group #{group}",
+              text: "a rebalance doesn't end: #{without.size} of #{nodes.size} nodes wait for " \
+                    "their partitions",
+              since: @now - first["work"]["unassigned_since"],
+              work: Swarm::Diagnosis.work_name(@status, first),
+              node: (first["id"] if without.one?),
+              doing: "skep waits as long as the group does, and at last replaces the nodes",
+              advice: "skep kafka lag #{group} lists the members: look for one that hangs, or that " \
+                      "has another partition.assignment.strategy"
             )
           end
         end
