@@ -17,7 +17,7 @@ class IncidentsTest < Skep::TestCase
             "at" => nil }.freeze
   private_constant :HANG, :OTHER
 
-  test "a problem that is seen at one poll after the other is one, and a second one if it was gone" do
+  test "what is seen at each poll is one problem, and another one if it was gone" do
     history = Incidents::History.new
     [[1.0, [HANG]], [1.2, [HANG, OTHER]], [1.4, [OTHER]], [1.6, [HANG]]]
       .each { |time, problems| history.add(time, problems) }
@@ -60,7 +60,8 @@ class IncidentsTest < Skep::TestCase
     assert_nil judge(*stays, also: { "lag_unknown" => 6 }).why_wrong
     refute_nil judge([9.0, [OTHER]], *both, also: { "lag_unknown" => 0 }).why_wrong
     elsewhere = { **HANG, "subject" => "node 2" }
-    assert_match(/false: no_progress of node 2/, judge([10.5, [HANG, elsewhere]], [11, []]).why_wrong)
+    assert_match(/false: no_progress of node 2/,
+judge([10.5, [HANG, elsewhere]], [11, []]).why_wrong)
   end
 
   test "where nothing is to be named, each problem is false" do

@@ -2,6 +2,7 @@
 
 require "kafka/incidents/incident"
 require "kafka/incidents/stage"
+require "kafka/incidents/stranger"
 
 # The incidents of `rake incidents`, by name. What may follow from each, and from when it may be
 # known, is what docs/guides/troubleshooting.md and docs/reference/status.md say.
@@ -14,15 +15,17 @@ module Incidents
   UNKNOWN = 15.0 # seconds of an unknown lag
   private_constant :LIVENESS, :HALF, :NO_CODE, :LOOPING, :DOWN, :UNKNOWN
 
-  # A helper's last death before the next one is looked for; see "helper_loop".
   class << self
-    def all = @all ||= [*messages, *hangs, *processes, *changes, *brokers].to_h { |it| [it.name, it] }
+    def all
+      @all ||= [*messages, *hangs, *processes, *changes, *brokers].to_h { |it| [it.name, it] }
+    end
 
     # Returns the incidents with these names, "all" or some joined by "+".
     def named(names)
       chosen = names == "all" ? all.keys : names.split("+")
       unknown = chosen - all.keys
-      raise ArgumentError, "no incident #{unknown.join(", ")}: #{all.keys.join(", ")}" if unknown.any?
+      raise ArgumentError,
+"no incident #{unknown.join(", ")}: #{all.keys.join(", ")}" if unknown.any?
 
       all.values_at(*chosen)
     end
@@ -39,7 +42,7 @@ module Incidents
       end
       [
         incident("bad_message", "partition_failing",
-                 cause: { subject: %r{/2\z}, at: line, text: /\(bad message\): ArgumentError: bad order/ },
+                 cause: { subject: %r{/2\z}, at: line, text: /\(bad message\): .*bad order/ },
                  lasts: 4.0, plant: ->(stage) { stage.message("bad") }, mend: fixed),
         incident("dead_letter", "partition_failing",
                  cause: { subject: %r{/2\z}, at: line }, lasts: 0.0,
@@ -53,7 +56,6 @@ module Incidents
                  plant: lambda do |stage|
                    stage.broker.small_topic("small.dead")
                    stage.message("large#{"e" * 4_000}")
-                   stage.event("not_dead_lettered", 60)
                  end,
                  mend: lambda do |stage|
                    stage.broker.small_topic("small.dead", bytes: 1_000_000)
@@ -80,7 +82,8 @@ module Incidents
                    stage.event("kafka_stalled", 40)
                    stage.handled(2)
                  end),
-        incident("paused", "partition_paused", cause: { subject: %r{/2\z}, level: "info" }, lasts: 0.0,
+        incident("paused", "partition_paused", lasts: 0.0,
+                 cause: { subject: %r{/2\z}, level: "info" },
                  plant: ->(stage) { stage.message("pause") },
                  mend: ->(stage) { stage.follow_for(1) || stage.handled(2) }),
         incident("clocks", "clocks_apart", cause: { text: /42.0 s/ }, gone_after: 60.0, lasts: 0.0,
@@ -158,7 +161,7 @@ module Incidents
                    stage.nodes.each { |node| stage.kill(node["pid"]) }
                  end,
                  mend: ->(stage) { ready_again(stage, "bad_boot") }),
-        incident("slow_boots", "no_node_ready", known_after: DOWN,
+        incident("slow_boots", "no_node_ready", known_after: DOWN, also: { "waiting" => 0 },
                  cause: { subject: /work/, level: "critical" },
                  plant: lambda do |stage|
                    stage.fault("slow_boot")
@@ -174,8 +177,9 @@ module Incidents
                  plant: ->(stage) { without_mold(stage) },
                  mend: ->(stage) { ready_again(stage, "slow_load") }),
         # Other nodes have taken over its partitions: their lag is known.
-        incident("partitions_taken_over", "waiting", known_after: DOWN, cause: { subject: "node 1" },
-                 lasts: 25.0, plant: ->(stage) { without_mold(stage) },
+        incident("partitions_taken_over", "waiting", known_after: DOWN, lasts: 25.0,
+                 cause: { subject: "node 1" },
+                 plant: ->(stage) { without_mold(stage) },
                  mend: ->(stage) { ready_again(stage, "slow_load") }),
         incident("ended", "ended", cause: { subject: "node 1", text: /exit status 7/ }, stays: true,
                  swarm: { never_restart_on: 7 }, lasts: 25.0,
@@ -186,7 +190,7 @@ module Incidents
                  mend: ->(stage) { stage.event("node_exited", 60) }),
         incident("grown", "over_memory", lasts: 0.0, known_after: 15.0,
                  cause: { subject: "node 1", text: /memory_limit/ },
-                 swarm: { memory_limit: "260M" },
+                 swarm: { memory_limit: "50M" },
                  plant: ->(stage) { grow(stage) },
                  mend: lambda do |stage|
                    stage.no_fault("slow_boot")
@@ -194,8 +198,10 @@ module Incidents
                  end),
         incident("over_budget", "over_memory", lasts: 0.0, known_after: 15.0,
                  cause: { subject: /node 1|swarm/, text: /memory_budget/ },
-                 swarm: { memory_budget: "300M" },
-                 plant: ->(stage) { grow(stage) },
+                 swarm: { memory_budget: "110M" },
+                 plant: ->(stage) {
+  stage.follow_for(11) || grow(stage)
+}, # growth counts after 10 s
                  mend: lambda do |stage|
                    stage.no_fault("slow_boot")
                    stage.event("node_exited", 60)
@@ -221,7 +227,8 @@ module Incidents
 
     def changes
       [
-        incident("bad_reload", "rollout_failed", cause: { subject: "reload", text: /no configuration/ },
+        incident("bad_reload", "rollout_failed",
+                 cause: { subject: "reload", text: /no configuration/ },
                  also: { "rollout" => 0 },
                  plant: ->(stage) { failed_reload(stage) { stage.fault("bad_boot") } },
                  mend: ->(stage) { stage.no_faults && stage.skep!("reload") }),
@@ -232,7 +239,9 @@ module Incidents
         incident("syntax_error", "rollout_failed", cause: { subject: "reload", text: /syntax/i },
                  also: { "rollout" => 0 },
                  plant: lambda do |stage|
-                   failed_reload(stage) { File.write("#{stage.directory}/swarm.rb", "Skep.swarm(\n") }
+                   failed_reload(stage) {
+  File.write("#{stage.directory}/swarm.rb", "Skep.swarm(\n")
+}
                  end,
                  mend: lambda do |stage|
                    File.write("#{stage.directory}/swarm.rb", Stage::SOURCE)
@@ -242,6 +251,7 @@ module Incidents
                  plant: lambda do |stage|
                    stage.fault("slow_boot")
                    stage.begin_skep("reload")
+                   stage.event("reload_started")
                  end,
                  mend: lambda do |stage|
                    stage.no_faults
@@ -251,7 +261,7 @@ module Incidents
                  plant: ->(stage) { stage.skep!("quiet") },
                  mend: ->(stage) { stage.skep!("resume") }),
         incident("restarted", "rollout", cause: { subject: "restart" }, lasts: 0.0,
-                 plant: ->(stage) { stage.begin_skep("restart") || Skep::OS.now },
+                 plant: ->(stage) { stage.begin_skep("restart") && stage.event("restart_started") },
                  mend: ->(stage) { stage.end_skep }),
         incident("scaled", nil, lasts: 6.0, plant: ->(stage) { stage.skep!("scale", "1") },
                  mend: ->(stage) { stage.skep!("scale", "3") })
@@ -267,7 +277,15 @@ module Incidents
         incident("silent_broker", "broker_unreachable", known_after: 13.0, lasts: 4.0,
                  cause: { subject: /\Agroup /, level: "critical" }, also: { "lag_unknown" => 5 },
                  plant: ->(stage) { stage.broker.signal(:STOP) },
-                 mend: ->(stage) { stage.broker.signal(:CONT) && stage.all_handled })
+                 mend: ->(stage) { stage.broker.signal(:CONT) && stage.all_handled }),
+        incident("stuck_rebalance", "no_assignment", known_after: 30.0, lasts: 3.0, real: true,
+                 cause: { subject: /\Agroup /, level: "critical" },
+                 plant: lambda do |stage|
+                   @stranger = Stranger.new(stage.broker.address, stage.topic)
+                   stage.await("the other member's partitions") { @stranger.assigned? }
+                   stage.skep!("scale", "4")
+                 end,
+                 mend: ->(stage) { @stranger.close || stage.all_handled })
       ]
     end
 

@@ -36,7 +36,10 @@ module Incidents
     def add(time, problems)
       now = problems.to_h { |one| [one.values_at("kind", "subject"), one] }
       (@open.keys - now.keys).each { |key| @open.delete(key).over = true }
-      now.each { |key, problem| (@open[key] ||= begun(key, time)).then { |it| see(it, time, problem) } }
+      now.each { |key, problem| (@open[key] ||= begun(key, time)).then { |it|
+  see(it, time, problem)
+}
+}
     end
 
     private

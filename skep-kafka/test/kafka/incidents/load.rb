@@ -7,7 +7,7 @@ module Incidents
   #
   #   load = Load.new(bootstrap, "orders", directory)
   #   load.start
-  #   load.special("bad", 2, "key")    # a message that isn't like the others; => when it was written
+  #   load.special("bad", 2, "key")    # a message that isn't like the others; => its time
   #   load.rate = 0                    # messages per second and partition; 0: none
   #   load.read                        # reads what was handled
   #   load.by(pid)                     # when this process handled a message last; nil: never

@@ -118,7 +118,9 @@ module Incidents
     def report
       spans = @stage.history.spans
       wrong = spans.reject { |span| asked_for?(span) }
-      puts format("%.0f s, %s", Skep::OS.now - @began, @done.map { |pair| pair.join(" ") }.join(", "))
+      puts format("%.0f s, %s", Skep::OS.now - @began, @done.map { |pair|
+  pair.join(" ")
+}.join(", "))
       puts format("%-10s %-20s %9s  %s", "time", "kind", "duration", "what")
       spans.each { |span| puts line(span, wrong.include?(span)) }
       puts "#{spans.size} problems, #{wrong.size} of them false"

@@ -58,14 +58,17 @@ module Incidents
       now = Skep::OS.now
       Judgement.new(incident, history, begun: began || now, known: known || now,
                                        ended: ended || now, broken:,
-                                       exit_statuses: @exit_statuses.to_a)
+                                       exit_statuses: @exit_statuses.to_a.map(&:value))
     end
 
     # Each node has handled messages of its own.
     def steady
       @load.start
       @swarm.await("node_ready", times: 3, seconds: 60)
-      await("all nodes work", STEADY) { nodes.size == 3 && nodes.all? { |one| @load.by(one["pid"]) } }
+      await("all nodes work", STEADY) { nodes.size == 3 && nodes.all? { |one|
+  @load.by(one["pid"])
+}
+}
       await("no problem at the beginning", STEADY) { status["problems"].empty? }
     end
 
@@ -228,16 +231,18 @@ module Incidents
 
     def open_spans = history.spans.reject(&:over)
 
-    # `status --exit-status` must follow what the same status says.
-    def exit_status
+    # `status --exit-status` must follow what the same status says. The program may take long to
+    # start, and what happens meanwhile mustn't wait for it.
+    def exit_status = (@exit_statuses ||= []) << Thread.new { wrong_exit_status }
+
+    def wrong_exit_status
       output, status = Open3.capture2({ "SKEP_RUN_DIR" => @directory }, RbConfig.ruby,
                                       Scenario::RunningSwarm::SKEP, "status", NAME, "--json",
                                       "--exit-status", err: File::NULL)
       plain = JSON.parse(output)
       bad = plain["crash_loop"] || plain["nodes"].none? { |node| node["state"] == "ready" } ||
             plain["problems"].any? { |one| one["level"] == "critical" }
-      (@exit_statuses ||= []) <<
-        ("--exit-status said #{status.exitstatus}" unless status.exitstatus == (bad ? 1 : 0))
+      "--exit-status said #{status.exitstatus}" unless status.exitstatus == (bad ? 1 : 0)
     end
   end
 end

@@ -25,6 +25,7 @@ class Application
   def boot(node)
     pause while fault?("slow_boot")
     raise "no configuration" if fault?("bad_boot", node.id) # fails at boot
+
     Thread.new { watch(node) }
   end
 
@@ -69,6 +70,7 @@ class Application
   def depend(message)
     raise IOError, "no database" if fault?("away") # the dependency fails
     raise IOError, "half of the database" if fault?("half_away") && message.key.to_i.even?
+
     pause while fault?("silent") # the dependency is silent
     pause if fault?("slow")
   end
@@ -87,9 +89,10 @@ class Application
 
   def suffer(node)
     raise KeyError, "no rate" if fault?("ill", Process.pid)
+
     pause while fault?("hang", node.id) # stands still
     hang_in_c if fault?("hang_in_c", Process.pid)
-    @held ||= "x" * (300 << 20) if fault?("grow", Process.pid)
+    @held ||= "x" * (45 << 20) if fault?("grow", Process.pid)
     be_sick(node) if fault?("sick", node.id)
   end
 

@@ -33,7 +33,9 @@ module Incidents
     def to_s
       sorted = @rows.sort_by { |row| row["incident"] }
       right = @rows.count { |row| row["wrong"].nil? }
-      ["", HEAD, *sorted.map { |row| Table.line(row) }, "#{right} of #{@rows.size} right"].join("\n")
+      ["", HEAD, *sorted.map { |row|
+  Table.line(row)
+}, "#{right} of #{@rows.size} right"].join("\n")
     end
 
     def good? = @rows.any? && @rows.none? { |row| row["wrong"] }
