@@ -82,8 +82,9 @@ judge([10.5, [HANG, elsewhere]], [11, []]).why_wrong)
     assert_predicate Incidents::Table.new(rows.first(1)), :good?
     refute_predicate Incidents::Table.new(rows), :good?
     refute_predicate Incidents::Table.new([]), :good?
-    assert_match(/^hang +no_progress +0\.5 s +yes +0\.5 s +0  right$/, Incidents::Table.new(rows).to_s)
-    assert_match(/WRONG: not named\n1 of 2 right\z/, Incidents::Table.new(rows).to_s)
+    text = Incidents::Table.new(rows).to_s
+    assert_match(/^hang +no_progress +0\.5 s +yes +0\.5 s +0  right$/, text)
+    assert_match(/WRONG: not named\n1 of 2 right\z/, text)
   end
 
   test "each kind of problem has an incident" do

@@ -34,7 +34,8 @@ module Incidents
       @unanswered = 0
       broker.create_topic(topic, Load::PARTITIONS)
       write("faults", @faults)
-      write("plan", swarm:, source: { **base, **source })
+      write("plan", swarm:, source: { **base, **source,
+                                    kafka: { **base[:kafka], **source[:kafka].to_h } })
       @load = Load.new(broker.address, topic, directory)
       @swarm = Scenario::RunningSwarm.new(SOURCE, directory)
       @supervisor = Skep.pidfd(@swarm.pid)

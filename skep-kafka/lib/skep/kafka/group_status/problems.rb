@@ -11,7 +11,7 @@ require "skep/swarm/diagnosis"
 # | kind | level | the facts |
 # |---|---|---|
 # | broker_unreachable | critical | a node's client has had no answer of any broker (BrokerOutage) |
-# | no_assignment | critical if no node of the group has one, else warning | a rebalance doesn't end |
+# | no_assignment | critical; if another node of the group has one: warning | a rebalance lasts |
 # | dependency_away | critical; a part: warning | the verdict on what fails (FailureCause) |
 # | dead_letter_not_written | critical | a message has failed for good, and stays where it is |
 # | partition_held | critical | `on_error` or `on_poison` says :pause of its message |
@@ -61,7 +61,8 @@ module Skep
           same = others.group_by do |one|
             [one.work, one.node["work"]["group"], one.topic, one.kind, one.cause]
           end
-          [*unreachable(live), *unassigned(live), *same.each_value.flat_map { |some| problems(some) },
+          [*unreachable(live), *unassigned(live),
+           *same.each_value.flat_map { |some| problems(some) },
            *lag_unknown(unknown, live, ended), *clocks(live)]
         end
 
@@ -237,14 +238,14 @@ module Skep
             all = without.size == nodes.size
             Swarm::Diagnosis.problem(
               "no_assignment", all ? "critical" : "warning", subject: "group #{group}",
-              text: "a rebalance doesn't end: #{without.size} of #{nodes.size} nodes wait for " \
-                    "their partitions",
+              text: "a rebalance doesn't end: #{without.size} of #{nodes.size} nodes wait " \
+                    "for their partitions",
               since: @now - first["work"]["unassigned_since"],
               work: Swarm::Diagnosis.work_name(@status, first),
               node: (first["id"] if without.one?),
               doing: "skep waits as long as the group does, and at last replaces the nodes",
-              advice: "skep kafka lag #{group} lists the members: look for one that hangs, or that " \
-                      "has another partition.assignment.strategy"
+              advice: "skep kafka lag #{group} lists the members: look for one that hangs, or " \
+                      "whose partition.assignment.strategy is another"
             )
           end
         end
@@ -255,7 +256,7 @@ module Skep
         # node has taken over.
         def lag_unknown(troubles, live, ended)
           late = ended.select { |node| node["down_for"].to_f >= UNKNOWN }
-          taken = late.any? ? live.flat_map { |node| held(node) }.to_h { |place| [place, true] } : {}
+          taken = late.any? ? live.flat_map { |node| held(node) }.to_h { |one| [one, true] } : {}
           all = troubles.map { |one| [one.node, @now - one.row["lag_unknown_since"], 1] } +
                 late.map do |node|
                   [node, node["down_for"], held(node).count { |place| !taken[place] }]
