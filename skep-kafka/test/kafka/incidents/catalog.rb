@@ -84,8 +84,11 @@ module Incidents
                  end),
         incident("paused", "partition_paused", lasts: 0.0,
                  cause: { subject: %r{/2\z}, level: "info" },
-                 plant: ->(stage) { stage.message("pause") },
-                 mend: ->(stage) { stage.follow_for(1) || stage.handled(2) }),
+                 plant: lambda do |stage|
+                   stage.message("pause")
+                   stage.event("kafka_paused").tap { stage.fault("fixed") }
+                 end,
+                 mend: ->(stage) { stage.handled(2, since: stage.event("kafka_paused") + 8) }),
         incident("clocks", "clocks_apart", cause: { text: /42.0 s/ }, gone_after: 60.0, lasts: 0.0,
                  plant: ->(stage) { stage.message("clock") }),
         incident("segv", "suspect", cause: { subject: %r{/2} },

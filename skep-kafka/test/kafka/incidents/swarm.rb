@@ -80,7 +80,7 @@ class Application
     case message.payload
     when "bad" then raise ArgumentError, "bad order" unless fault?("fixed") # a bad message
     when "segv" then Process.kill(:SEGV, Process.pid) && pause
-    when "pause" then batch.pause(8)
+    when "pause" then fault?("fixed") || batch.pause(8) # it comes again then
     when "stall" then stall(message)
     when "clock" then batch.__attempt.clock_ahead = 42.0 # as the delayed jobs of skep-rails do
     else raise ArgumentError, "large order" if message.payload.start_with?("large") # a large one
