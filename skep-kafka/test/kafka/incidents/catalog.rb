@@ -91,10 +91,10 @@ module Incidents
                  mend: ->(stage) { stage.handled(2, since: stage.event("kafka_paused") + 8) }),
         incident("clocks", "clocks_apart", cause: { text: /42.0 s/ }, gone_after: 60.0, lasts: 0.0,
                  plant: ->(stage) { stage.message("clock") }),
-        incident("segv", "suspect", cause: { subject: %r{/2} },
+        incident("poison", "suspect", cause: { subject: %r{/2} },
                  also: { "no_progress" => 0 }, lasts: 0.0, flickers: true,
                  source: { on_poison: "skip" },
-                 plant: ->(stage) { stage.message("segv") },
+                 plant: ->(stage) { stage.message("poison") },
                  mend: ->(stage) { stage.event("message_quarantined", 90) })
       ]
     end

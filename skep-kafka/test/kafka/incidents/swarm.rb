@@ -79,7 +79,7 @@ class Application
   def meet(message, batch)
     case message.payload
     when "bad" then raise ArgumentError, "bad order" unless fault?("fixed") # a bad message
-    when "segv" then Process.kill(:SEGV, Process.pid) && pause
+    when "poison" then Process.kill(:KILL, Process.pid)
     when "pause" then fault?("fixed") || batch.pause(8) # it comes again then
     when "stall" then stall(message)
     when "clock" then batch.__attempt.clock_ahead = 42.0 # as the delayed jobs of skep-rails do

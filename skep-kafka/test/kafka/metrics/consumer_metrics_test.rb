@@ -141,8 +141,13 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     @metrics.rebalanced([], [], assigned: false)
     publish_at(140)
     assert_in_delta 100.0, @node.given.last[:unassigned_since]
+    @metrics.outage = nil # the brokers were unreachable meanwhile
+    publish_at(145)
+    refute @node.given.last.key?(:unassigned_since)
+    publish_at(170)
+    assert_in_delta 140.0, @node.given.last[:unassigned_since]
     hold(0)
-    publish_at(150)
+    publish_at(171)
     refute @node.given.last.key?(:unassigned_since)
   end
 
