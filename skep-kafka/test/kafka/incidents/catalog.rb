@@ -156,6 +156,10 @@ module Incidents
                    deaths(stage)
                  end,
                  mend: ->(stage) { ready_again(stage, "crash") }),
+        incident("helper_loop", "crash_loop", gone_after: 6.0, swarm: LOOPING, lasts: 0.0,
+                 cause: { subject: "helper", level: "warning" },
+                 plant: ->(stage) { 3.times { kill_helper(stage) } },
+                 mend: ->(stage) { stage.helper_ready }),
         incident("all_crash", "no_node_ready", known_after: DOWN, swarm: LOOPING, lasts: 6.0,
                  cause: { subject: /work/, level: "critical" },
                  also: { "crash_loop" => 15, "lag_unknown" => 5, "waiting" => 0 },
@@ -301,6 +305,12 @@ module Incidents
       before = stage.events
       stage.no_fault(fault)
       stage.event("node_ready", 120, since: before) { |event| event["node"] == 1 }
+    end
+
+    def kill_helper(stage)
+      stage.helper_ready
+      stage.kill(pid = stage.helper)
+      stage.event("node_died") { |event| event["pid"] == pid }
     end
 
     def without_mold(stage)

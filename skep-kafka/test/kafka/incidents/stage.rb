@@ -108,6 +108,20 @@ module Incidents
     def node(id) = status["nodes"].find { |node| node["id"] == id }
     def pid(id) = node(id)["pid"]
     def mold = @swarm.events.reverse.find { |event| event["event"] == "mold_ready" }["pid"]
+    # Waits for a helper that hasn't died; returns when it was ready.
+    def helper_ready
+      await("the helper is ready") { helper }
+      event("node_ready") { |event| event["pid"] == helper }
+    end
+
+    # The pid of the helper that is ready; nil: there is none.
+    def helper
+      last = @swarm.events.reverse.find do |event|
+        event["node"] == "helper" && %w[node_ready node_died].include?(event["event"])
+      end
+      last["pid"] if last && last["event"] == "node_ready"
+    end
+
     def kill(pid, signal = :KILL) = @swarm.kill(pid, signal)
 
     # Runs a command of skep; nil if it succeeded, else what it said.
