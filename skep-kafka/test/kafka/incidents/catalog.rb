@@ -137,11 +137,11 @@ module Incidents
 
     def processes
       [
-        incident("killed_node", nil, plant: ->(stage) { stage.kill(stage.pid(1)) }, lasts: 8.0),
+        incident("killed_node", nil, also: { "suspect" => 5 }, plant: ->(stage) { stage.kill(stage.pid(1)) }, lasts: 8.0),
         incident("boot_loop", "crash_loop", gone_after: 6.0, swarm: LOOPING,
                  cause: { subject: "node 1", at: Stage.line("# fails at boot"), level: "critical",
                           text: /no configuration/ },
-                 also: { "lag_unknown" => 0, "waiting" => 0 },
+                 also: { "lag_unknown" => 0, "waiting" => 0, "suspect" => 15 },
                  plant: lambda do |stage|
                    stage.fault("bad_boot", 1)
                    stage.kill(stage.pid(1))
@@ -162,13 +162,14 @@ module Incidents
                  mend: ->(stage) { stage.helper_ready }),
         incident("all_crash", "no_node_ready", known_after: DOWN, swarm: LOOPING, lasts: 6.0,
                  cause: { subject: /work/, level: "critical" },
-                 also: { "crash_loop" => 15, "lag_unknown" => 5, "waiting" => 0 },
+                 also: { "crash_loop" => 15, "lag_unknown" => 5, "waiting" => 0, "suspect" => 15 },
                  plant: lambda do |stage|
                    stage.fault("bad_boot")
                    stage.nodes.each { |node| stage.kill(node["pid"]) }
                  end,
                  mend: ->(stage) { ready_again(stage, "bad_boot") }),
-        incident("slow_boots", "no_node_ready", known_after: DOWN, also: { "waiting" => 0 },
+        incident("slow_boots", "no_node_ready", known_after: DOWN,
+                 also: { "waiting" => 0, "suspect" => 15 }, # of messages in flight at the kill
                  cause: { subject: /work/, level: "critical" },
                  plant: lambda do |stage|
                    stage.fault("slow_boot")
@@ -176,16 +177,17 @@ module Incidents
                  end,
                  mend: ->(stage) { ready_again(stage, "slow_boot") }),
         incident("dead_mold", "waiting", known_after: DOWN, cause: { subject: "node 1" },
+                 also: { "suspect" => 15 },
                  plant: ->(stage) { without_mold(stage) },
                  mend: ->(stage) { ready_again(stage, "slow_load") }),
         incident("lag_unknown", "lag_unknown", known_after: UNKNOWN,
-                 cause: { subject: /\Agroup / }, also: { "waiting" => 0 },
+                 cause: { subject: /\Agroup / }, also: { "waiting" => 0, "suspect" => 15 },
                  source: { kafka: { "session.timeout.ms" => 60_000 } },
                  plant: ->(stage) { without_mold(stage) },
                  mend: ->(stage) { ready_again(stage, "slow_load") }),
         # Other nodes have taken over its partitions: their lag is known.
         incident("partitions_taken_over", "waiting", known_after: DOWN, lasts: 25.0,
-                 cause: { subject: "node 1" },
+                 cause: { subject: "node 1" }, also: { "suspect" => 15 },
                  plant: ->(stage) { without_mold(stage) },
                  mend: ->(stage) { ready_again(stage, "slow_load") }),
         incident("ended", "ended", cause: { subject: "node 1", text: /exit status 7/ }, stays: true,
