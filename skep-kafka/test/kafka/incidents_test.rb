@@ -45,6 +45,17 @@ class IncidentsTest < Skep::TestCase
     assert_nil judge([10.5, [HANG]], stays: true).why_wrong
   end
 
+  test "one that is gone before its end is wrong, unless the end comes by itself" do
+    seen = [[10.5, [HANG]], [10.7, []]]
+    assert_match(/gone 1\.5 s before its end/, judge(*seen, mended: 12.0).why_wrong)
+    assert_nil judge(*seen, mended: 12.0, lasts: 0.0).why_wrong
+  end
+
+  test "the time until it is named is that until its cause is" do
+    seen = [[10.5, [{ **HANG, "at" => nil }]], [15.4, [HANG]], [15.6, []]]
+    assert_match(/named after 5\.4/, judge(*seen, gone_after: 2.0).why_wrong)
+  end
+
   test "one that is away in between is wrong, unless that is in its nature" do
     seen = [[10.5, [HANG]], [10.7, []], [12.0, [HANG]], [12.2, []]]
     assert_match(/away for 1\.5 s/, judge(*seen).why_wrong)
@@ -97,12 +108,12 @@ judge([10.5, [HANG, elsewhere]], [11, []]).why_wrong)
   private
 
   # The fault is planted at 10 s and taken away then.
-  def judge(*seen, exit_statuses: [], **facts)
+  def judge(*seen, exit_statuses: [], mended: 10.0, **facts)
     incident = Incidents::Incident.new(name: "hang", kind: "no_progress",
                                        cause: { subject: "node 1", at: "swarm.rb:7" }, **facts)
     history = Incidents::History.new
     seen.each { |time, problems| history.add(time, problems) }
-    Incidents::Judgement.new(incident, history, begun: 10.0, known: 10.0,
+    Incidents::Judgement.new(incident, history, begun: 10.0, known: 10.0, mended:,
                                                 ended: 10.0, exit_statuses:)
   end
 end

@@ -137,7 +137,8 @@ module Incidents
 
     def processes
       [
-        incident("killed_node", nil, also: { "suspect" => 5 }, plant: ->(stage) { stage.kill(stage.pid(1)) }, lasts: 8.0),
+        incident("killed_node", nil, also: { "suspect" => 5 }, lasts: 8.0,
+                 plant: ->(stage) { stage.kill(stage.pid(1)) }),
         incident("boot_loop", "crash_loop", gone_after: 6.0, swarm: LOOPING,
                  cause: { subject: "node 1", at: Stage.line("# fails at boot"), level: "critical",
                           text: /no configuration/ },

@@ -6,28 +6,29 @@ module Incidents
   # Whether the status told of an incident: in time, with its cause, no longer than it lasted, and
   # nothing else.
   #
-  #   judgement = Judgement.new(incident, history, begun: 10.0, known: 10.5, ended: 31.5)
+  #   judgement = Judgement.new(incident, history, begun: 10.0, known: 10.5, mended: 31.2, ended: 31.5)
   #   judgement.why_wrong     # => "named after 7.2 s"; nil: all was right
   #   judgement.named_after   # => 0.4, seconds since it may be known; nil: never
   #   judgement.gone_after    # => 0.2, seconds since it may be over; nil: it is still there
   #   judgement.false_ones    # => [History::Span, …]
   #
-  # begun, ended: when the fault was planted, and when it was taken away. known: when it happened,
-  # such as a third crash.
+  # begun, mended: when the fault was planted, and when it was taken away. known: when it happened,
+  # such as a third crash. ended: when it was over, such as the next success.
   class Judgement
     SOON = 5.0 # seconds
-    BLINK = 0.8 # seconds that a problem may be away in between: longer, and it flickers
+    BLINK = 0.8 # seconds between two polls of a problem that lasts
     private_constant :SOON, :BLINK
 
     attr_reader :incident, :times
 
     # broken: what kept the incident from being played, in words.
-    def initialize(incident, history, begun:, known:, ended:, broken: nil,
+    def initialize(incident, history, begun:, known:, mended:, ended:, broken: nil,
                    exit_statuses: [])
       @incident, @begun, @known, @ended, @broken = incident, begun, known, ended, broken
+      @mended = mended
       @spans = history.spans
       @exit_statuses = exit_statuses
-      @times = { begun:, known:, ended: }
+      @times = { begun:, known:, mended:, ended: }
     end
 
     def right? = why_wrong.nil?
@@ -35,11 +36,12 @@ module Incidents
     def why_wrong
       return @broken if @broken
 
-      not_named || wrong_cause || not_gone || flickers || wrong_exit_status ||
+      not_named || wrong_cause || gone_early || not_gone || flickers || wrong_exit_status ||
         ("false: #{false_ones.join("; ")}" if false_ones.any?)
     end
 
-    def named_after = seconds(kind_seen, @known, incident.known_after)
+    # By its cause, or else at all.
+    def named_after = seconds(cause_seen || kind_seen, @known, incident.known_after)
 
     def cause? = incident.kind.nil? || cause_seen ? true : false
 
@@ -71,6 +73,14 @@ module Incidents
       return if cause?
 
       "not by its cause: #{own.flat_map { |span| [span.subject, *span.looks.keys] }.first(8)}"
+    end
+
+    # Before its end, if that doesn't come by itself.
+    def gone_early
+      return unless incident.kind && incident.lasts.positive?
+
+      early = (@mended - own.map(&:last).max).round(1)
+      "gone #{early} s before its end" if early > BLINK
     end
 
     def not_gone

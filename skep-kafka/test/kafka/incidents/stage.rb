@@ -42,7 +42,7 @@ module Incidents
     end
 
     def play(incident)
-      began = known = ended = nil
+      began = known = mended = ended = nil
       begin
         steady
         watch
@@ -50,6 +50,7 @@ module Incidents
         began = Skep::OS.now
         known = time_of(incident.plant.call(self))
         named(incident)
+        mended = Skep::OS.now
         ended = time_of(incident.mend.call(self))
         gone(incident)
       rescue StandardError => e
@@ -58,7 +59,7 @@ module Incidents
       stop_watching
       now = Skep::OS.now
       Judgement.new(incident, history, begun: began || now, known: known || now,
-                                       ended: ended || now, broken:,
+                                       mended: mended || now, ended: ended || now, broken:,
                                        exit_statuses: @exit_statuses.to_a.map(&:value))
     end
 
@@ -108,6 +109,7 @@ module Incidents
     def node(id) = status["nodes"].find { |node| node["id"] == id }
     def pid(id) = node(id)["pid"]
     def mold = @swarm.events.reverse.find { |event| event["event"] == "mold_ready" }["pid"]
+
     # Waits for a helper that hasn't died; returns when it was ready.
     def helper_ready
       await("the helper is ready") { helper }

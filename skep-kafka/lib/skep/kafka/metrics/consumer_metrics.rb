@@ -114,8 +114,8 @@ module Skep
           changed
         end
 
-        # No broker answers: since when, and the error; nil: one does, and the wait for an assignment
-        # begins again.
+        # No broker answers: since when, and the error; nil: one does, and the wait for an
+        # assignment begins again.
         def outage=(outage)
           @outage = outage
           @unassigned_since &&= @clock.call
