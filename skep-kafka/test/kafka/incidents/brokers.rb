@@ -59,8 +59,12 @@ module Incidents
     end
   end
 
-  # directory: an empty one.
-  def self.broker(directory)
-    KafkaScenario::Broker::PROGRAM ? RealBroker.new(directory) : EmbeddedOne.new(directory)
+  class << self
+    def embedded? = KafkaScenario::Broker::PROGRAM.nil?
+
+    # directory: an empty one.
+    def broker(directory, embedded: embedded?)
+      embedded ? EmbeddedOne.new(directory) : RealBroker.new(directory)
+    end
   end
 end

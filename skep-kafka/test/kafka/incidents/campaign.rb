@@ -14,10 +14,13 @@ module Incidents
     LOGS = "tmp/incidents"
     private_constant :LOGS
 
-    # count: how often each is played.
-    def initialize(incidents, count:, seed:, at_once: 1)
+    # count: how often each is played. embedded: without a real broker. how: of Judgement.
+    def initialize(incidents, count:, seed:, at_once: 1, embedded: Incidents.embedded?,
+                   **how)
+      @how = how
+      @embedded = embedded
       @plan = (incidents * count).shuffle(random: Random.new(seed))
-      @plan = @plan.reject(&:real) unless KafkaScenario::Broker::PROGRAM
+      @plan = @plan.reject(&:real) if embedded
       @at_once = [at_once, @plan.size].min
     end
 
@@ -48,7 +51,7 @@ module Incidents
 
     def lane(directory, index, writer)
       Dir.mkdir(place = File.join(directory, "broker#{index}"))
-      broker = Incidents.broker(place)
+      broker = Incidents.broker(place, embedded: @embedded)
       @plan.each_with_index do |incident, number|
         play(incident, broker, directory, number, writer) if number % @at_once == index
       end
@@ -60,7 +63,7 @@ module Incidents
       Dir.mkdir(place = File.join(directory, "#{number}-#{incident.name}"))
       stage = Stage.new(place, broker, "#{incident.name}-#{number}", swarm: incident.swarm,
                                                                      source: incident.source)
-      judgement = stage.play(incident)
+      judgement = stage.play(incident, **@how)
       keep(incident, number, judgement, stage) unless judgement.right?
       writer.puts(JSON.generate(Table.row(judgement)))
     ensure

@@ -137,7 +137,7 @@ module Incidents
 
     def processes
       [
-        incident("killed_node", nil, also: { "suspect" => 5 }, lasts: 8.0,
+        incident("killed_node", nil, lasts: 8.0,
                  plant: ->(stage) { stage.kill(stage.pid(1)) }),
         incident("boot_loop", "crash_loop", gone_after: 6.0, swarm: LOOPING,
                  cause: { subject: "node 1", at: Stage.line("# fails at boot"), level: "critical",
@@ -163,14 +163,14 @@ module Incidents
                  mend: ->(stage) { stage.helper_ready }),
         incident("all_crash", "no_node_ready", known_after: DOWN, swarm: LOOPING, lasts: 6.0,
                  cause: { subject: /work/, level: "critical" },
-                 also: { "crash_loop" => 15, "lag_unknown" => 5, "waiting" => 0, "suspect" => 15 },
+                 also: { "crash_loop" => 15, "lag_unknown" => 5, "waiting" => 0, "suspect" => 30 },
                  plant: lambda do |stage|
                    stage.fault("bad_boot")
                    stage.nodes.each { |node| stage.kill(node["pid"]) }
                  end,
                  mend: ->(stage) { ready_again(stage, "bad_boot") }),
         incident("slow_boots", "no_node_ready", known_after: DOWN,
-                 also: { "waiting" => 0, "suspect" => 15 }, # of messages in flight at the kill
+                 also: { "waiting" => 0, "suspect" => 30 }, # of messages in flight at the kill
                  cause: { subject: /work/, level: "critical" },
                  plant: lambda do |stage|
                    stage.fault("slow_boot")

@@ -15,7 +15,7 @@ module Incidents
   # begun, mended: when the fault was planted, and when it was taken away. known: when it happened,
   # such as a third crash. ended: when it was over, such as the next success.
   class Judgement
-    SOON = 5.0 # seconds
+    SOON = 5.0 # seconds in which it is to be named, and to be gone
     BLINK = 0.8 # seconds between two polls of a problem that lasts
     private_constant :SOON, :BLINK
 
@@ -23,7 +23,9 @@ module Incidents
 
     # broken: what kept the incident from being played, in words.
     def initialize(incident, history, begun:, known:, mended:, ended:, broken: nil,
-                   exit_statuses: [])
+                   exit_statuses: [],
+                   soon: SOON)
+      @soon = soon
       @incident, @begun, @known, @ended, @broken = incident, begun, known, ended, broken
       @mended = mended
       @spans = history.spans
@@ -66,7 +68,7 @@ module Incidents
       return if incident.kind.nil?
       return "not named" unless kind_seen
 
-      "named after #{named_after} s" if named_after > SOON
+      "named after #{named_after} s" if named_after > @soon
     end
 
     def wrong_cause
@@ -87,7 +89,7 @@ module Incidents
       return if incident.kind.nil? || incident.stays
       return "still named" unless gone_after
 
-      "gone after #{gone_after} s" if gone_after > SOON
+      "gone after #{gone_after} s" if gone_after > @soon
     end
 
     def flickers
@@ -108,7 +110,7 @@ module Incidents
       return right_one?(span) if span.kind == incident.kind
 
       late = incident.also.fetch(span.kind) { return false }
-      incident.stays || (span.over && span.last <= @ended + incident.gone_after + [late, SOON].max)
+      incident.stays || (span.over && span.last <= @ended + incident.gone_after + [late, @soon].max)
     end
 
     def right_one?(span) = incident.cause.fetch(:subject, span.subject) === span.subject

@@ -41,7 +41,8 @@ module Incidents
       @supervisor = Skep.pidfd(@swarm.pid)
     end
 
-    def play(incident)
+    # how: of Judgement.
+    def play(incident, **how)
       began = known = mended = ended = nil
       begin
         steady
@@ -60,7 +61,7 @@ module Incidents
       now = Skep::OS.now
       Judgement.new(incident, history, begun: began || now, known: known || now,
                                        mended: mended || now, ended: ended || now, broken:,
-                                       exit_statuses: @exit_statuses.to_a.map(&:value))
+                                       exit_statuses: @exit_statuses.to_a.map(&:value), **how)
     end
 
     # Each node has handled messages of its own.
