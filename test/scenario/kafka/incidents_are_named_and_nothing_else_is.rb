@@ -6,8 +6,8 @@ require "kafka/incidents/campaign"
 # In swarms under steady load a message is bad, a handler hangs at a line, a reload's new code
 # fails, and a node is killed. The status names each of the first three by its cause, within five
 # seconds (times Patience) of the time from which the docs say that it may be known, and no longer
-# than five seconds after its end. It names nothing else, and of a killed node, which is replaced at once, nothing at
-# all. `status --exit-status` agrees. (`rake incidents` plants many more.)
+# than that after its end. It names nothing else, and of a killed node, which is replaced at once,
+# nothing at all. `status --exit-status` agrees. (`rake incidents` plants many more.)
 INCIDENTS = "bad_message+hang+bad_reload+killed_node"
 
 # It needs no feature of a real broker, which would take long to start.

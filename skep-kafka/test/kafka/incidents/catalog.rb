@@ -56,6 +56,7 @@ module Incidents
                  plant: lambda do |stage|
                    stage.broker.small_topic("small.dead")
                    stage.message("large#{"e" * 4_000}")
+                   stage.event("handler_failed", 60) { |one| one["error"].include?("Delivery") }
                  end,
                  mend: lambda do |stage|
                    stage.broker.small_topic("small.dead", bytes: 1_000_000)
@@ -293,6 +294,7 @@ module Incidents
                  plant: lambda do |stage|
                    @stranger = Stranger.new(stage.broker.address, stage.topic)
                    stage.await("the other member's partitions") { @stranger.assigned? }
+                   @stranger.stop
                    stage.skep!("scale", "4")
                  end,
                  mend: ->(stage) { @stranger.close || stage.all_handled })

@@ -6,7 +6,8 @@ module Incidents
   # Whether the status told of an incident: in time, with its cause, no longer than it lasted, and
   # nothing else.
   #
-  #   judgement = Judgement.new(incident, history, begun: 10.0, known: 10.5, mended: 31.2, ended: 31.5)
+  #   judgement = Judgement.new(incident, history, begun: 10.0, known: 10.5, mended: 31.2,
+  #                                                     ended: 31.5)
   #   judgement.why_wrong     # => "named after 7.2 s"; nil: all was right
   #   judgement.named_after   # => 0.4, seconds since it may be known; nil: never
   #   judgement.gone_after    # => 0.2, seconds since it may be over; nil: it is still there
