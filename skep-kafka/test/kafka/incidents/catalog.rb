@@ -43,11 +43,11 @@ module Incidents
       [
         incident("bad_message", "partition_failing",
                  cause: { subject: %r{/2\z}, at: line, text: /\(bad message\): .*bad order/ },
-                 lasts: 4.0, plant: ->(stage) { stage.message("bad") }, mend: fixed),
+                 lasts: 4.0, plant: ->(stage) { failed(stage) }, mend: fixed),
         incident("dead_letter", "partition_failing",
                  cause: { subject: %r{/2\z}, at: line }, lasts: 0.0,
                  source: { max_attempts: 5, dead_letter_topic: "incidents.dead" },
-                 plant: ->(stage) { stage.message("bad") },
+                 plant: ->(stage) { failed(stage) },
                  mend: ->(stage) { stage.event("dead_lettered", 60) }),
         incident("dead_letter_refused", "dead_letter_not_written", real: true,
                  cause: { subject: %r{/2\z}, text: /larger|size|large/i, level: "critical" },
@@ -66,16 +66,17 @@ module Incidents
                  cause: { subject: %r{/2\z}, at: line, text: /bad order/, level: "critical" },
                  also: { "rollout" => 0, "partition_failing" => 0 },
                  source: { on_error: "pause" },
-                 plant: ->(stage) { stage.message("bad") },
+                 plant: ->(stage) { failed(stage) },
                  mend: lambda do |stage|
                    stage.fault("fixed")
                    stage.skep!("reload")
                  end),
-        incident("blocked", "partition_blocked", known_after: 4.0,
+        incident("blocked", "partition_blocked",
                  cause: { subject: %r{/2\z}, at: line, level: "critical" },
                  also: { "partition_failing" => 0 },
                  source: { ordered_by: "key", max_out_of_order: 30 },
-                 plant: ->(stage) { stage.message("bad") }, mend: fixed),
+                 plant: ->(stage) { stage.message("bad") && stage.event("kafka_backpressure", 60) },
+                 mend: fixed),
         incident("stalled", "partition_stalled", known_after: 4.0,
                  cause: { subject: %r{/2\z} }, lasts: 0.0, source: { stall_timeout: 8 },
                  plant: ->(stage) { stage.message("stall") },
@@ -295,11 +296,18 @@ module Incidents
                    @stranger = Stranger.new(stage.broker.address, stage.topic)
                    stage.await("the other member's partitions") { @stranger.assigned? }
                    @stranger.stop
+                   before = stage.events
                    stage.skep!("scale", "4")
+                   (0..2).map do |id|
+                     stage.event("node_unassigned", 60, since: before) { |one| one["node"] == id }
+                   end.max
                  end,
                  mend: ->(stage) { @stranger.close || stage.all_handled })
       ]
     end
+
+    # Returns when the bad message failed first: there may be others before it.
+    def failed(stage) = stage.message("bad") && stage.event("handler_failed", 60)
 
     # Returns when the node died for the third time.
     def deaths(stage)
