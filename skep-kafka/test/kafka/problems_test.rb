@@ -82,6 +82,19 @@ stalling.values_at("kind", "level", "since")
     assert_equal "no broker answers 2 of 3 nodes: connection refused", one["text"]
   end
 
+  test "nodes that wait for an assignment are one problem, the worst if none has one" do
+    waiting = { "unassigned_since" => NOW - 31 }
+    one, = found = of(node(0, row(0)), node(1, **waiting), node(2, **waiting))
+    assert_equal [1, "no_assignment", "warning", "group billing", 31.0, nil],
+                 [found.size, *one.values_at("kind", "level", "subject", "since", "node")]
+    assert_equal "a rebalance doesn't end: 2 of 3 nodes wait for their partitions", one["text"]
+    one, = of(node(1, **waiting))
+    assert_equal ["critical", 1], one.values_at("level", "node")
+    away = { "since" => NOW - 20, "error" => nil }
+    assert_equal(%w[broker_unreachable],
+                 of(node(1, **waiting, "outage" => away)).map { |found| found["kind"] })
+  end
+
   test "clocks apart are told for a minute after a message has shown it" do
     one, = of(node(0, row(0), "clock_ahead" => { "seconds" => 42.5, "seen" => NOW - 50 }))
     assert_equal %w[clocks_apart warning], one.values_at("kind", "level")
@@ -99,6 +112,16 @@ stalling.values_at("kind", "level", "since")
     gone = { **node(1, row(5), row(6)), "state" => "waiting", "down_for" => 20.0 }
     assert_includes of(node(0, row(0)), gone).first["text"], "2 partitions"
     assert_empty of({ **gone, "down_for" => 3.0 })
+  end
+
+  test "partitions of a process that has ended count as unknown until another node has them" do
+    gone = { **node(1, row(5), row(6)), "state" => "waiting", "down_for" => 20.0 }
+    one, = of(node(0, row(0), row(6)), gone)
+    assert_includes one["text"], "of 1 partition isn't known"
+    assert_empty of(node(0, row(5), row(6)), gone)
+    another = { **node(0, row(5), row(6)) }
+    another["work"]["group"] = "audit"
+    assert_includes of(another, gone).first["text"], "2 partitions"
   end
 
   test "partitions that a node has no longer, and those of a process that has ended, don't count" do
@@ -122,7 +145,7 @@ stalling.values_at("kind", "level", "since")
       { **node(0, row(0)), "work" => value.is_a?(Hash) ? value : work }
     end
     nodes += odd.flat_map do |value|
-      %w[outage clock_ahead].map { |fact| node(0, row(0), fact => value) }
+      %w[outage clock_ahead unassigned_since].map { |fact| node(0, row(0), fact => value) }
     end
     of(*nodes).each do |one|
       assert_includes Problems::KINDS, one["kind"]

@@ -99,6 +99,15 @@ class DiagnosisTest < Skep::TestCase
     assert_equal [["suspect"], []], found
   end
 
+  test "what was in flight at a single crash is no problem before its node was replaced" do
+    found = [[1, 0, 9.9], [1, 0, 10.0], [2, 0, 0.1], [1, 1, 0.1]].map do |crashes, alone, ago|
+      suspect = { "in_flight" => "orders/0@41", "crashes" => crashes, "alone" => alone,
+                  "ends" => ["SIGKILL"], "seconds_ago" => ago }
+      kinds(NODE, "suspects" => [suspect]).size
+    end
+    assert_equal [0, 1, 1, 1], found
+  end
+
   test "what plugins found is sorted in, and may be missing" do
     others = [Diagnosis.problem("mail_lost", "warning", subject: "post", text: "it is lost",
                                 since: 1.0, doing: "skep waits", advice: "wait, too")]

@@ -135,10 +135,12 @@ module Skep
       def rate = sum("rate").to_f.round(1) # messages per second
       def unknown = sum("lag_unknown") + partitions.count(&:lost?)
 
-      # Nodes that have this group's work, by the swarm's file, and haven't reported it.
+      # Nodes that have this group's work, by the swarm's file, and haven't reported it, or have no
+      # assignment.
       def silent
         works = @status["works"].to_a
-        others = @status["nodes"].reject { |node| nodes.any? { |one| one.equal?(node) } }
+        reporting = nodes.reject { |node| node["work"]["unassigned_since"] }
+        others = @status["nodes"].reject { |node| reporting.any? { |one| one.equal?(node) } }
         others.filter_map do |node|
           id, task = node.values_at("id", "task")
           id if id.is_a?(Integer) && task.is_a?(Integer) && works[task].to_h["group"] == name

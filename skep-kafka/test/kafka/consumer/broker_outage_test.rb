@@ -10,9 +10,11 @@ module Skep
       # As librdkafka reports it.
       ALL_DOWN = Fakes::KafkaEvent.new(:error, Librdkafka::ErrorCode::ALL_BROKERS_DOWN,
                                        "3/3 brokers are down")
+      SILENT = Fakes::KafkaEvent.new(:error, Librdkafka::ErrorCode::TIMED_OUT,
+                                     "1 request(s) timed out: disconnect")
       # The metrics.
       Shown = Struct.new(:outage)
-      private_constant :ALL_DOWN, :Shown
+      private_constant :ALL_DOWN, :SILENT, :Shown
 
       def setup
         super
@@ -53,6 +55,23 @@ module Skep
         turn_until { !@broker_outage.suspected? }
 
         assert_equal %w[kafka_disconnected kafka_reconnected], @events.map(&:first)
+      end
+
+      test "reports an outage if no broker answers after a request has timed out" do
+        @broker.down!
+        refute @broker_outage.take_error(SILENT)
+        turn_until { @broker_outage.certain? }
+
+        assert_equal "1 request(s) timed out: disconnect", @shown.outage.fetch("error")
+        assert @broker_outage.take_error(SILENT)
+      end
+
+      test "reports no outage if a broker answers after a request to another has timed out" do
+        refute @broker_outage.take_error(SILENT)
+        assert_predicate @broker_outage, :suspected?
+        turn_until { !@broker_outage.suspected? }
+
+        assert_empty @events
       end
 
       test "the status has an outage while it lasts" do

@@ -131,6 +131,26 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     refute @node.given.last.key?(:outage)
   end
 
+  test "publishes since when it has had no assignment, once that has lasted for long" do
+    @metrics.rebalanced([["orders", 0]], [], assigned: false)
+    publish_at(100)
+    refute @node.given.last.key?(:unassigned_since)
+    assert_in_delta 130.0, @metrics.due
+    publish_at(130)
+    assert_in_delta 100.0, @node.given.last[:unassigned_since]
+    @metrics.rebalanced([], [], assigned: false)
+    publish_at(140)
+    assert_in_delta 100.0, @node.given.last[:unassigned_since]
+    @metrics.outage = nil # the brokers were unreachable meanwhile
+    publish_at(145)
+    refute @node.given.last.key?(:unassigned_since)
+    publish_at(170)
+    assert_in_delta 140.0, @node.given.last[:unassigned_since]
+    hold(0)
+    publish_at(171)
+    refute @node.given.last.key?(:unassigned_since)
+  end
+
   test "publishes since when a partition's lag isn't known" do
     hold(0)
     publish_at(100)

@@ -27,9 +27,10 @@ module Skep
       DOWN = 2.0 # seconds
       MOST = 200 # problems of a status
       SUSPECTED = 600.0 # seconds after the last crash
+      REPLACED = 10.0 # seconds after a single crash
       OVER = %w[memory_limit memory_budget].freeze # reasons of a replacement
       ENDING = %w[stopping stopped].freeze # states of a swarm
-      private_constant :LEVELS, :DOWN, :MOST, :SUSPECTED, :OVER, :ENDING
+      private_constant :LEVELS, :DOWN, :MOST, :SUSPECTED, :REPLACED, :OVER, :ENDING
 
       class << self
         # problems: those of plugins.
@@ -245,9 +246,13 @@ module Skep
         end
 
         # Some works can't tell that an item is done, such as a web server: a crash long ago is no
-        # problem any more.
+        # problem any more. After a single crash, most items are done as soon as the node has been
+        # replaced.
         def suspects(status)
-          recent = status["suspects"].to_a.select { |one| one["seconds_ago"] < SUSPECTED }
+          recent = status["suspects"].to_a.select do |one|
+            once = one["crashes"] == 1 && one["alone"].zero?
+            one["seconds_ago"].between?(once ? REPLACED : 0.0, SUSPECTED.prev_float)
+          end
           recent.map do |one|
             problem("suspect", "warning", subject: one["in_flight"].to_s, since: one["seconds_ago"],
                     text: "crashes while it was in flight: #{one["crashes"]}, alone: " \

@@ -34,16 +34,17 @@ module Skep
         end
 
         # Returns true if the error is part of an outage. If all brokers are down, finds out whether
-        # it is one.
+        # it is one, and also if a request has timed out: a broker that is silent counts as down
+        # only once each of its connections has timed out, which takes a minute and more.
         def take_error(event)
           return false unless Librdkafka::ErrorCode::CONNECTION.include?(event.code)
 
-          if event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
-            begin_outage && @changed.call unless suspected?
-            return true
-          end
-          @cause = @report.clean(event.text)
-          suspected?
+          known = suspected?
+          all_down = event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
+          @cause = @report.clean(event.text) unless all_down
+          silent = event.code == Librdkafka::ErrorCode::TIMED_OUT
+          begin_outage && @changed.call if !known && (all_down || silent)
+          all_down || known
         end
 
         # A request got this error code while the event loop waits, as for a commit at a revocation:

@@ -399,10 +399,11 @@ module Skep
         def report_rebalance(change, keys)
           held = @scheduler.keys
           @progress&.keep(held)
-          @metrics.rebalanced(keys, held)
+          assigned = change == "assigned" || held.any?
+          @metrics.rebalanced(keys, held, assigned:)
           @report.event(:kafka_rebalance, change:, **listed(:partitions, keys),
                                           **listed(:held, held))
-          @node.assigned!(change == "assigned" || held.any?, **listed(:partitions, held))
+          @node.assigned!(assigned, **listed(:partitions, held))
         end
 
         # Facts of an event. One with too many of them would be refused.

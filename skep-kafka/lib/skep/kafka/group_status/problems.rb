@@ -11,6 +11,7 @@ require "skep/swarm/diagnosis"
 # | kind | level | the facts |
 # |---|---|---|
 # | broker_unreachable | critical | a node's client has had no answer of any broker (BrokerOutage) |
+# | no_assignment | critical; if another node of the group has one: warning | a rebalance lasts |
 # | dependency_away | critical; a part: warning | the verdict on what fails (FailureCause) |
 # | dead_letter_not_written | critical | a message has failed for good, and stays where it is |
 # | partition_held | critical | `on_error` or `on_poison` says :pause of its message |
@@ -27,8 +28,8 @@ module Skep
   module Kafka
     class GroupStatus
       class Problems
-        KINDS = %w[broker_unreachable dependency_away dead_letter_not_written partition_held
-                   partition_blocked partition_stalled partition_failing lag_unknown
+        KINDS = %w[broker_unreachable no_assignment dependency_away dead_letter_not_written
+                   partition_held partition_blocked partition_stalled partition_failing lag_unknown
                    clocks_apart partition_paused].freeze
         TROUBLE = %w[failing stalling_since paused_until lag_unknown_since].freeze # of a row
         SINGLE = 5
@@ -60,8 +61,9 @@ module Skep
           same = others.group_by do |one|
             [one.work, one.node["work"]["group"], one.topic, one.kind, one.cause]
           end
-          [*unreachable(live), *same.each_value.flat_map { |some| problems(some) },
-           *lag_unknown(unknown, ended), *clocks(live)]
+          [*unreachable(live), *unassigned(live),
+           *same.each_value.flat_map { |some| problems(some) },
+           *lag_unknown(unknown, live, ended), *clocks(live)]
         end
 
         def inspect = "#<#{self.class} #{@nodes.size} nodes>"
@@ -225,13 +227,40 @@ module Skep
           end
         end
 
+        # One problem for each group. While no broker answers, that is the problem.
+        def unassigned(live)
+          live.group_by { |node| node["work"]["group"] }.filter_map do |group, nodes|
+            without = nodes.select { |node| node["work"]["unassigned_since"].is_a?(Numeric) }
+            without.reject! { |node| outage?(node["work"]["outage"]) }
+            next if without.empty?
+
+            first = without.min_by { |node| node["work"]["unassigned_since"] }
+            all = without.size == nodes.size
+            Swarm::Diagnosis.problem(
+              "no_assignment", all ? "critical" : "warning", subject: "group #{group}",
+              text: "a rebalance doesn't end: #{without.size} of #{nodes.size} nodes wait " \
+                    "for their partitions",
+              since: @now - first["work"]["unassigned_since"],
+              work: Swarm::Diagnosis.work_name(@status, first),
+              node: (first["id"] if without.one?),
+              doing: "skep waits as long as the group does, and at last replaces the nodes",
+              advice: "skep kafka lag #{group} lists the members: look for one that hangs, or " \
+                      "whose partition.assignment.strategy is another"
+            )
+          end
+        end
+
         def outage?(facts) = facts.is_a?(Hash) && facts["since"].is_a?(Numeric)
 
-        # Also of nodes whose process has ended, and that have no other for as long.
-        def lag_unknown(troubles, ended)
+        # Also of nodes whose process has ended, and that have no other for as long: what no other
+        # node has taken over.
+        def lag_unknown(troubles, live, ended)
           late = ended.select { |node| node["down_for"].to_f >= UNKNOWN }
+          taken = late.any? ? live.flat_map { |node| held(node) }.to_h { |one| [one, true] } : {}
           all = troubles.map { |one| [one.node, @now - one.row["lag_unknown_since"], 1] } +
-                late.map { |node| [node, node["down_for"], held(node)] }
+                late.map do |node|
+                  [node, node["down_for"], held(node).count { |place| !taken[place] }]
+                end
           some_unknown = all.reject { |_, _, count| count.zero? }
           some_unknown.group_by { |node, _| node["work"]["group"] }.map do |group, some|
             node = some.first.first
@@ -268,7 +297,12 @@ module Skep
         end
 
         def counted(partitions) = "#{partitions} partition#{"s" if partitions > 1}"
-        def held(node) = node["work"]["partitions"].count { |row| row.is_a?(Hash) && row["held"] }
+
+        # Returns the places of the partitions that a node has, or had last.
+        def held(node)
+          rows = node["work"]["partitions"].select { |row| row.is_a?(Hash) && row["held"] }
+          rows.map { |row| [node["work"]["group"], *row.values_at("topic", "partition")] }
+        end
       end
     end
   end

@@ -27,10 +27,11 @@ module Skep
         SHARE = 100 # the interval is at least this times the CPU time of publishing
         URGENT = %i[dead_letters skipped].freeze # published at once, lest a crash loses them
         KEPT = 100 # partitions that were revoked and have rows
+        UNASSIGNED = 30.0 # seconds without an assignment, before they are told of
         TIMED = 500 # partitions; if there are more, their rows have no handler times
         TOPICS = Swarm::Stats::WorkTotals::MOST_TOPICS
         OTHER = Swarm::Stats::WorkTotals::OTHER
-        private_constant :INTERVAL, :SHARE, :URGENT, :KEPT, :TIMED, :TOPICS, :OTHER
+        private_constant :INTERVAL, :SHARE, :URGENT, :KEPT, :UNASSIGNED, :TIMED, :TOPICS, :OTHER
 
         # present: each topic's Failure::PresentFailures.
         def initialize(node:, scheduler:, consumer:, group:, present: [], clock: OS.method(:now))
@@ -53,7 +54,9 @@ module Skep
           all.each_value { |metrics| metrics.held = false }
         end
 
+        # The member waits for its first assignment from here on.
         def start
+          @unassigned_since = @clock.call
           @thread = Threads::Background.new("kafka.metrics") { run }
         end
 
@@ -111,9 +114,11 @@ module Skep
           changed
         end
 
-        # No broker answers: since when, and the error; nil: one does.
+        # No broker answers: since when, and the error; nil: one does, and the wait for an
+        # assignment begins again.
         def outage=(outage)
           @outage = outage
+          @unassigned_since &&= @clock.call
           @urgent = true
           changed
         end
@@ -128,8 +133,10 @@ module Skep
         def moved = changed
 
         # keys: the partitions that were assigned or revoked; held: those that the node has now.
-        def rebalanced(keys, held)
+        # assigned: false: the member waits for its next assignment.
+        def rebalanced(keys, held, assigned: true)
           @rebalances += 1
+          @unassigned_since = (@unassigned_since || @clock.call unless assigned)
           held = held.to_h { |key| [key, true] }
           keys.each do |key|
             of(*key).count(:rebalances)
@@ -155,7 +162,7 @@ module Skep
           return @free_at if @urgent
           return @next_at if @changed
 
-          [*all.values.filter_map(&:rate_zero_at).max, *@lag_offsets.due].min
+          [*all.values.filter_map(&:rate_zero_at).max, *@lag_offsets.due, *unassigned_due].min
         end
 
         def inspect = "#<Skep::Kafka::Metrics::ConsumerMetrics #{@group}>"
@@ -167,6 +174,17 @@ module Skep
         attr_reader :rebalances
 
         private
+
+        # Returns since when it has had no assignment; nil if it has one, or if that is short.
+        def unassigned_since(now)
+          @unassigned_since if @unassigned_since&.<=(now - UNASSIGNED)
+        end
+
+        # When that is to be told; nil: it was.
+        def unassigned_due
+          since = @unassigned_since
+          since + UNASSIGNED if since && !@published&.key?(:unassigned_since)
+        end
 
         # Seconds of CPU that this thread has used.
         def cpu_time = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
@@ -264,6 +282,7 @@ module Skep
             lag: metrics.filter_map(&:lag).sum, lag_unknown: metrics.count(&:lag_unknown?),
             rate: metrics.sum(&:rate).round(1), totals:, handler: handler(by_topic), by_topic:,
             client: @statistics&.to_plain, outage: @outage, clock_ahead: @clock_ahead,
+            unassigned_since: unassigned_since(@clock.call),
             partitions: shown.map { |one| one.to_plain(timed:) } }.compact
         end
 
