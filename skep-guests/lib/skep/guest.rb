@@ -83,7 +83,7 @@ module Skep
     # node takes this one's place.
     def serve(node)
       until node.stopping?
-        return if @quiet && !node.quiet?
+        return node.__end_for_quiet if @quiet && !node.quiet?
 
         look(node)
         node.quiet? ? @quiet ||= quieten : report(node, problem)

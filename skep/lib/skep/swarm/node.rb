@@ -144,7 +144,7 @@ module Skep
       def scaling_down? = stopping? && @scaling_down ? true : false
 
       # Returns true while the node is quiet or stopping. The work must take nothing new.
-      def quiet? = @quiet || stopping?
+      def quiet? = (@told_of_quiet = @quiet ? true : false) || stopping?
 
       # Waits for that many seconds (nil: without limit). At stop or quiet it returns true early,
       # when quiet ends it returns false early.
@@ -209,6 +209,14 @@ module Skep
         @quiet = false
         @waiter.notify
       end
+
+      # The work ends because of a quiet, although that may be over: the server in it can't take new
+      # work again.
+      def __end_for_quiet = @ends_for_quiet = true
+
+      # Returns true if the work, when it ended, had last been told that the node is quiet: it isn't
+      # done, and a process must follow at `resume`.
+      def __ended_for_quiet? = @ends_for_quiet || @told_of_quiet ? true : false
 
       def __stop(scaling_down: false, all: false)
         @scaling_down ||= scaling_down
@@ -341,7 +349,11 @@ module Skep
         @report.call("unhealthy", fields)
       end
 
-      def __wait(timeout, heartbeat) = @waiter.wait_for([], timeout, heartbeat) && quiet?
+      def __wait(timeout, heartbeat)
+        quiet = @waiter.wait_for([], timeout, heartbeat) && (@quiet || stopping?) ? true : false
+        @told_of_quiet = quiet && !stopping?
+        quiet
+      end
 
       def __wait_for(ios, timeout, heartbeat) = @waiter.wait_for(ios, timeout, heartbeat)
 

@@ -43,7 +43,7 @@ module Skep
           when "ready" then @pool.node_ready(node)
           when "spare" then @pool.spare_ready(node)
           when "stepped_in" then @pool.spare_stepped_in(node)
-          when "leaving" then @pool.node_leaving(node)
+          when "leaving" then @pool.node_leaving(node, for_quiet: frame["for_quiet"])
           when "finished" then @pool.node_finished(node)
           when "warm" then @supervisor.node_warm(node)
           when "became_mold" then became_mold(node)
