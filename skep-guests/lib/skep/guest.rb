@@ -3,7 +3,9 @@
 require "skep/swarm"
 require "skep/guest/errors"
 require "skep/guest/in_flight"
+require "skep/guest/job_local"
 require "skep/guest/job_runner"
+require "skep/guest/process_name"
 
 # A server that runs in a node as its work: a source for `swarm.work`. Subclasses are Skep::Puma,
 # Skep::Sidekiq, Skep::SolidQueue and Skep::Karafka, each in its own file. docs/guides/embedding.md
