@@ -125,11 +125,12 @@ module Skep
       # elsewhere.
       def producer = @producer || raise(NoProducer)
 
-      # Returns what other nodes had in flight when they crashed.
+      # Returns what other nodes had in flight when they crashed. A work that calls this clears them
+      # itself; otherwise an item is cleared once a node has outlived it.
       def crash_suspects
-        @lock.synchronize do
-          @crash_suspects ||= Processes::KnownSuspects.new(@suspects, report: @report)
-        end
+        @report.call("clears_suspects", {}) unless @clears_suspects
+        @clears_suspects = true
+        __crash_suspects
       end
 
       def beat_every = @waiter.every # seconds between two beats while waiting
@@ -173,9 +174,11 @@ module Skep
       # detected only if `in_flight` is called on its object (`thread`).
       def in_flight(text, thread: 0)
         thread = IPC::Arguments.whole(thread, "in_flight(thread:) takes", most: @threads)
+        heartbeat = thread.zero? ? @own : (@labels ||= {})[thread] ||= @heartbeat_of.call(thread)
+        __in_flight_next(heartbeat, text)
         return @own.in_flight(text) if thread.zero? # CrashAttribution must know since when it is
 
-        @heartbeat_of.call(thread).label(text)
+        heartbeat.label(text)
       end
 
       # Counts messages or items as done.
@@ -198,6 +201,24 @@ module Skep
       # elements of the list under that key are left out, and counted as KEY_left_out.
       def __report_work(facts, list:)
         @report.call("work", { "facts" => IPC::WorkFacts.cut(facts, list) })
+      end
+
+      def __crash_suspects
+        @lock.synchronize do
+          @crash_suspects ||= Processes::KnownSuspects.new(@suspects, report: @report)
+        end
+      end
+
+      # Called before that heartbeat gets another item in flight: this process has outlived the one
+      # that it had, whatever came of it.
+      def __in_flight_next(heartbeat, text)
+        return if @clears_suspects || (@crash_suspects.nil? && @suspects.to_a.empty?)
+
+        outlived = (@suspected ||= {}.compare_by_identity).delete(heartbeat)
+        __crash_suspects.clear(outlived) if outlived
+        name = text.to_s.byteslice(0, OS::SharedPage::BLOB).scrub("") # as on the page
+        found = __crash_suspects.select { |one| one.in_flight == name }
+        @suspected[heartbeat] = found if found.any?
       end
 
       def __quiet

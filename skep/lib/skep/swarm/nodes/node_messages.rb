@@ -65,6 +65,7 @@ module Skep
           when "healthy" then @pool.liveness_monitor.report_healthy(node)
           when "backtraces" then @pool.hung_node_killer.add_backtraces(node, frame["threads"])
           when "lines" then node.lines = frame["lines"].to_h
+          when "clears_suspects" then node.clears_suspects = true
           when "suspects_resolved" then @pool.crash_attribution.resolve(frame)
           end
         end

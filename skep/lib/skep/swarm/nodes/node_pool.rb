@@ -388,6 +388,7 @@ module Skep
         def look_at_all_in(seconds)
           @loop.at(OS.now + seconds, early: seconds / 2) do
             look_at_all_in(seconds)
+            crash_attribution.forget_old
             all.each { |slot| reconcile(slot) }
           end
         end

@@ -51,6 +51,7 @@ module Skep
         attr_accessor :replace_for # a reason of its own to be replaced
         attr_accessor :refork # the Rollout::Refork that makes a mold of it in place of a stop
         attr_accessor :end_watch
+        attr_accessor :clears_suspects # its work does (Node#crash_suspects)
         attr_accessor :node_memory # from its readiness on
         attr_accessor :grace_until # until when an overdue node isn't considered hung
         attr_accessor :diagnosis # of HungNodeKiller, until it is published

@@ -137,7 +137,7 @@ module Skep
           when "quiet" then @node.__quiet
           when "resume" then @node.__resume
           when "place" then @node.__place(frame.ios)
-          when "suspects" then @node.crash_suspects.__receive(frame)
+          when "suspects" then @node.__crash_suspects.__receive(frame)
           when "become_mold" then @node.__become_mold(frame["mold"], frame.ios.first)
           when "backtraces" then frame["hung"] ? report_hung : backtraces
           when "lines" then post("lines", { "lines" => @node.__lines }, may_drop: true)
