@@ -30,7 +30,9 @@ RUBY
 
 Scenario.play do
   swarm = run_swarm(SOURCE)
-  states = -> { swarm.status("loops")["nodes"].to_h { |node| node.values_at("work_name", "state") } }
+  states = lambda do
+    swarm.status("loops")["nodes"].to_h { |node| node.values_at("work_name", "state") }
+  end
   become = lambda do |loops, servers, finite|
     wanted = { "loop_on_failure" => loops, "server_on_failure" => servers, "loop_never" => loops,
                "server_never" => servers, "finite" => finite }

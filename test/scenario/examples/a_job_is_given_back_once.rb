@@ -19,7 +19,10 @@ ExampleScenario.play do
   Sidekiq.configure_client { |config| config.redis = { url: redis.url } }
   Sidekiq.default_configuration.logger.level = Logger::WARN
   ask = ->(*command) { Sidekiq.redis { |one| one.call(*command) } }
-  push = ->(numbers, queue) { numbers.each { |one| ask.call("LPUSH", queue, JSON.generate(jid: one, queue: queue.delete_prefix("queue:"))) } }
+  push = lambda do |numbers, queue|
+    name = queue.delete_prefix("queue:")
+    numbers.each { |one| ask.call("LPUSH", queue, JSON.generate(jid: one, queue: name)) }
+  end
   lists = ->(owner, slot: "host/jobs/0") { JobLists.new(slot:, owner:, watch: Watch.new(1)) }
   take = ->(list) { Sidekiq.redis { |one| list.take(one, QUEUES)&.last } }
 
@@ -46,7 +49,9 @@ ExampleScenario.play do
   50.times { take.call(alive) }
   Array.new(4) { |number| Thread.new { lists.call("next#{number}").inherit } }.each(&:join)
   jobs = ask.call("LRANGE", "queue:q0", 0, -1)
-  must("give each of 150 jobs back once, not #{jobs.size}") { jobs.uniq.size == 150 && jobs.size == 150 }
+  must("give each of 150 jobs back once, not #{jobs.size}") do
+    jobs.uniq.size == 150 && jobs.size == 150
+  end
   must("leave the jobs of the process that lives") { ask.call("LLEN", alive.own) == 50 }
   owners = ask.call("HKEYS", "skep:owners")
   must("forget the dead process only: #{owners}") { owners == ["alive"] }
@@ -68,13 +73,18 @@ ExampleScenario.play do
   order = Array.new(2) { fetch.retrieve_work.queue }
   must("take jobs in the order of the queues: #{order}") { order == [QUEUES[20], QUEUES[30]] }
   calls = lambda do
-    redis.ask("INFO", "commandstats").scan(/cmdstat_(?:eval|blmove):calls=(\d+)/).flatten.sum(&:to_i)
+    stats = redis.ask("INFO", "commandstats")
+    stats.scan(/cmdstat_(?:eval|blmove):calls=(\d+)/).flatten.sum(&:to_i)
   end
   began, before = Skep::OS.now, calls.call
   fetch.retrieve_work while Skep::OS.now - began < SECONDS
   rate = (calls.call - before) / (Skep::OS.now - began)
   must("send two commands per second with 50 queues, not #{rate}") { rate < 3 }
-  taken = Thread.new { Thread.pass until (work = fetch.retrieve_work); [Skep::OS.now, work.queue] }
+  taken = Thread.new do
+    work = nil
+    work = fetch.retrieve_work until work
+    [Skep::OS.now, work.queue]
+  end
   began = Skep::OS.now
   push.call([4], QUEUES.last)
   at, queue = taken.value

@@ -61,7 +61,6 @@ SOURCE = <<~'RUBY'
 
   killed = 0
   (1..).each do |statement|
-    File.write("/tmp/gf-each.progress", "#{statement} #{killed} #{Time.now}\n", mode: "a")
     Note.delete_all
     2.times { |number| NoteJob.perform_later(number) }
     pid, writer = process(kill_after: statement)

@@ -5,7 +5,7 @@ module Skep
     # Names a process of this host so that no later one has the name, although pids are reused: for
     # rows in a database that outlive the process.
     #
-    #   ProcessName.own              # => "4711/8812345": the pid and the start; without /proc "4711"
+    #   ProcessName.own              # => "4711/8812345": pid and start; without /proc "4711"
     #   ProcessName.gone?("4711/8812345")   # true once that process has ended, reaped or not
     #   ProcessName.gone?(nil)              # false: it isn't known
     module ProcessName

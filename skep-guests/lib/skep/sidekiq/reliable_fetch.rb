@@ -44,8 +44,8 @@ module Skep
 
       private
 
-      # Returns the first job in the order of the queues, which is Sidekiq's: strict, or at random by
-      # their weights. Else waits for one of them.
+      # Returns the first job in the order of the queues, which is Sidekiq's: strict, or at random
+      # by their weights. Else waits for one of them.
       def first(redis, queues)
         @lists.take(redis, queues) || await(redis, queues.sample)
       end

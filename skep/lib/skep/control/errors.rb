@@ -37,9 +37,9 @@ module Skep
     class OtherVersion < CommandRefused
       def initialize(path:, command:, fields:, skep:)
         what = ["the command #{command}", *("with #{fields.join(", ")}" if fields.any?)].join(" ")
-        super("the supervisor at #{path} runs another version of skep (#{skep || "unknown"}; this " \
-              "is #{Skep::VERSION}) and doesn't know #{what}: stop the swarm and start it again with " \
-              "this version")
+        super("the supervisor at #{path} runs another version of skep (#{skep || "unknown"}; " \
+              "this is #{Skep::VERSION}) and doesn't know #{what}: stop the swarm and start it " \
+              "again with this version")
       end
     end
 

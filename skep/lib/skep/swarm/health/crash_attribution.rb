@@ -82,13 +82,14 @@ module Skep
           clear(@suspects.to_a.map(&:key)) if @suspects
         end
 
-        # Called now and then: what hasn't crashed a node for long, and isn't in flight, is no suspect
-        # any more, although no node has said that it is done.
+        # Called now and then: what hasn't crashed a node for long, and isn't in flight, is no
+        # suspect any more, although no node has said that it is done.
         def forget_old(now = OS.now)
           return if to_a.empty?
 
-          in_flight = @node_pool.node_table.nodes.flat_map { |node| @scoreboard.items_in_flight(node) }
-          keys = suspects.forget_old(now, in_flight.map(&:first))
+          nodes = @node_pool.node_table.nodes
+          in_flight = nodes.flat_map { |node| @scoreboard.items_in_flight(node).map(&:first) }
+          keys = suspects.forget_old(now, in_flight)
           broadcast("dropped" => keys) if keys.any?
         end
 

@@ -99,7 +99,8 @@ module Skep
         def once_more(key, slot, now, how, handled, alone:)
           before = @all[key] || Suspect.new(*key, 0, 0, [], [], now)
           Suspect.new(*key, before.crashes + 1, before.alone + (alone ? 1 : 0),
-                      [*before.ends, how].last(ENDS), [*before.slots, slot].last(ENDS), now, handled)
+                      [*before.ends, how].last(ENDS), [*before.slots, slot].last(ENDS), now,
+                      handled)
         end
 
         def by_key(suspects) = suspects.to_h { |suspect| [suspect.key, suspect] }

@@ -170,8 +170,8 @@ module Skep
           "node", "supervisor",
           "ready" => row("has booted and can work"),
           "warm" => row("has done `refork_after` items"),
-          "leaving" => row("has begun to stop; for_quiet: its work ended well because it was told " \
-                           "of a quiet, and isn't done",
+          "leaving" => row("has begun to stop; for_quiet: its work ended well because it was " \
+                           "told of a quiet, and isn't done",
                            "for_quiet" => Field::FLAG.or_nil),
           "finished" => row("has done its work as the swarm stops; waits for `all_finished`"),
           "event" => row("its work has called `node.event`", "name" => Field::NAME, "level" => Field::LEVEL,
