@@ -21,7 +21,7 @@ SOURCE = <<~'RUBY'
     end
   end
 
-  # Returns the pid and the writer of a pipe, whose end stops it.
+  # Returns the pid, and the writer of a pipe: a line stops it.
   def process(kill_after: nil)
     orders, writer = IO.pipe
     said, says = IO.pipe
@@ -37,7 +37,7 @@ SOURCE = <<~'RUBY'
       actors.start
       wait("its row") { SolidQueue::Process.where(pid: $$).exists? }
       says.close
-      orders.read
+      orders.gets
       actors.stop(5)
       exit!(0)
     end
@@ -47,8 +47,12 @@ SOURCE = <<~'RUBY'
   end
 
   def stop(pid, writer)
-    writer.close
+    writer.puts
     Process.wait2(pid).last
+  rescue Errno::EPIPE # it was killed
+    Process.wait2(pid).last
+  ensure
+    writer.close
   end
 
   def settle
