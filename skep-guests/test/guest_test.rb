@@ -76,6 +76,7 @@ class GuestTest < Skep::TestCase
     run_server
     assert_equal 1, @server.calls.count(:quieten)
     refute_predicate @node, :stopping?
+    assert_predicate @node, :__ended_for_quiet?
     assert_equal [:stop, 25.0], @server.calls.last
   end
 

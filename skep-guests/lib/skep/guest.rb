@@ -3,7 +3,9 @@
 require "skep/swarm"
 require "skep/guest/errors"
 require "skep/guest/in_flight"
+require "skep/guest/job_local"
 require "skep/guest/job_runner"
+require "skep/guest/process_name"
 
 # A server that runs in a node as its work: a source for `swarm.work`. Subclasses are Skep::Puma,
 # Skep::Sidekiq, Skep::SolidQueue and Skep::Karafka, each in its own file. docs/guides/embedding.md
@@ -83,7 +85,7 @@ module Skep
     # node takes this one's place.
     def serve(node)
       until node.stopping?
-        return if @quiet && !node.quiet?
+        return node.__end_for_quiet if @quiet && !node.quiet?
 
         look(node)
         node.quiet? ? @quiet ||= quieten : report(node, problem)

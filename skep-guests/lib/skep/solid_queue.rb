@@ -99,7 +99,6 @@ module Skep
       ::ActiveJob::Base.around_perform(prepend: true) { |job, work| guest.__perform(job, work) }
     end
 
-    def joined(_node) = @actors.inherit
     def problem = @actors.problem(jobs: @jobs.working?)
 
     def quieten

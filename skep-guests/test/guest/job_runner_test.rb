@@ -43,6 +43,28 @@ class JobRunnerTest < Skep::TestCase
     end
   end
 
+  test "a job within a job in another fiber, or thread, runs as a part of it, alone, too" do
+    jobs = runner(suspect("Note 1", alone: 0))
+    starts = [->(&work) { Fiber.new(&work).resume }]
+    starts << ->(&work) { Thread.new(&work).join(20) || flunk("it waits for ever") } if inherits?
+    starts.each do |start|
+      jobs.run("Note 1", 60, aside) do
+        start.call { jobs.run("Note 2", 60, aside) { assert_equal [["Note 1", nil]], in_flight } }
+      end
+    end
+  end
+
+  test "a job in a thread that an earlier job has left behind is a job of its own" do
+    jobs = runner
+    orders, done = Queue.new, Queue.new
+    thread = jobs.run("Note 1", 60, aside) do
+      Thread.new { done << jobs.run(orders.pop, 60, aside) { in_flight } }
+    end
+    orders << "Note 2"
+    assert_equal [["Note 2", nil]], done.pop
+    assert thread.join(20)
+  end
+
   test "jobs run at the same time, unless one was in flight when a process crashed" do
     jobs = runner(suspect("Note 2", alone: 0))
     entered, leave = Queue.new, Queue.new
@@ -135,6 +157,7 @@ class JobRunnerTest < Skep::TestCase
       "ends" => %w[SIGSEGV SIGKILL], "slots" => [0], "time" => Skep::OS.now }
   end
 
+  def inherits? = Fiber.respond_to?(:[])
   def aside = ->(why) { @aside << why }
   def resolved = @reported.select { |type,| type == "suspects_resolved" }
 

@@ -32,12 +32,14 @@ module Skep
       # Returns the plugins that are loaded, by name.
       def loaded = @added
 
-      # Returns the plugin of that name; nil if there is none.
+      # Returns the plugin of that name; nil if there is none. Raises what its file raises, once:
+      # for later calls there is no such plugin.
       def find(name)
         return @added[name] if @added.key?(name) || @absent.include?(name)
 
+        @absent = [*@absent, name].last(MOST_ABSENT)
         load_file(name) if name.is_a?(String) && name.match?(NAME)
-        @absent = [*@absent, name].last(MOST_ABSENT) unless @added.key?(name)
+        @absent -= [name] if @added.key?(name)
         @added[name]
       end
 

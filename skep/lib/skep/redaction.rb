@@ -43,18 +43,22 @@ module Skep
                      :HEADER, :HINT
 
     class << self
-      # Returns plain data of the same shape, without secrets in its values and keys.
+      # Returns plain data of the same shape, without secrets in its values and keys. Numbers by the
+      # names of works, topics or events are no secrets, whatever the names are: a Hash within the
+      # data that has nothing but numbers, or lists of them, keeps them.
       # names: what is known of the names so far. A status has the same few in thousands of rows.
-      def of(value, names = {})
+      def of(value, names = {}, within: false)
         case value
         when Hash
           clean = {}
+          numbers = within && value.each_value.all? { |held| numbers?(held) }
           value.each_pair do |name, held|
             key, secret = names[name] ||= name(name)
-            clean[key] = secret && !held.nil? ? HIDDEN : of(held, names)
+            hidden = secret && !held.nil? && !numbers
+            clean[key] = hidden ? HIDDEN : of(held, names, within: true)
           end
           clean
-        when Array then value.map { |held| of(held, names) }
+        when Array then value.map { |held| of(held, names, within: true) }
         when String then text(value)
         else value
         end
@@ -76,6 +80,10 @@ module Skep
       def secret_name?(name) = readable(name.to_s).match?(NAMES)
 
       private
+
+      def numbers?(value)
+        value.is_a?(Numeric) || (value.is_a?(Array) && value.all?(Numeric))
+      end
 
       # Most keys contain no secret, and stay the same objects.
       def key(key)

@@ -42,6 +42,26 @@ class ControlClientTest < Skep::TestCase
     serving.join
   end
 
+  test "what an older supervisor doesn't know is one sentence, and isn't sent to it" do
+    asked = older_supervisor
+    { -> { @client.must_take("restart", [:work]) } => "the command restart with work",
+      -> { @client.must_take("scale", %w[works]) } => "the command scale with works",
+      -> { @client.call("profile", node: 3) } => "the command profile with node",
+      -> { @client.history } => "the command history" }.each do |call, what|
+      error = assert_raises(Skep::Control::OtherVersion, &call)
+      assert_equal "the supervisor at #{@path} runs another version of skep (0.0.9; this is " \
+                   "#{Skep::VERSION}) and doesn't know #{what}: stop the swarm and start it " \
+                   "again with this version", error.message
+    end
+    @client.must_take("restart", %i[node wait])
+    assert_equal %w[commands status profile history], asked.uniq
+  end
+
+  test "a field that the supervisor names is sent to it" do
+    answering(JSON.generate(v: 1, commands: { "restart" => %w[work] }))
+    assert_nil @client.must_take("restart", [:work])
+  end
+
   test "gives up on a swarm that doesn't answer in time" do
     error = assert_raises(Skep::Control::Unreachable) { @client.call("status", timeout: 0.01) }
     assert_match(/no swarm answers at #{@path}, it is silent: is it running\?/, error.message)
@@ -110,6 +130,23 @@ class ControlClientTest < Skep::TestCase
   end
 
   private
+
+  # Returns the commands that it was asked for.
+  def older_supervisor
+    asked = []
+    Thread.new do
+      while (socket = @server.accept)
+        asked << JSON.parse(socket.gets)["command"]
+        error = "unknown command #{asked.last.inspect}: there are status, restart, scale"
+        answer = asked.last == "status" ? { status: { **STATUS, "skep" => "0.0.9" } } : { error: }
+        socket.puts(JSON.generate({ v: 1, **answer }))
+        socket.close
+      end
+    rescue IOError # it is closed at the end
+      nil
+    end
+    asked
+  end
 
   # Answers the next client; the thread's value is the request.
   def answering(text)

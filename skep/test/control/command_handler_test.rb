@@ -42,6 +42,16 @@ class CommandHandlerTest < Skep::TestCase
     assert_empty supervisor.published
   end
 
+  test "a field that the command doesn't have is refused, as a newer client may have meant it" do
+    supervisor = Failing.new(-> { {} })
+    { '{"v":1,"command":"restart","pool":"web"}' =>
+        'unknown field "pool" of restart: there are node, work, wait',
+      '{"command":"stop","now":true}' => 'unknown field "now" of stop: it takes none' }
+      .each { |request, error| assert_equal [{ error: }], ask(supervisor, request) }
+    commands = ask(supervisor, '{"command":"commands"}').first[:commands]
+    assert_equal %w[node work wait], commands["restart"]
+  end
+
   # A supervisor that can be quiet, with slots to scale. Its loop runs at once what is for later.
   class Running
     Slots = Struct.new(:slots)

@@ -12,7 +12,7 @@ module Skep
     # A name is that of one job, in every process.
     class JobRunner
       CRASHES = 3
-      RUNNING = :skep_job_running
+      RUNNING = JobLocal.new(:skep_job_running)
       private_constant :CRASHES, :RUNNING
 
       def initialize(node, threads:)
@@ -29,7 +29,7 @@ module Skep
       # longest: seconds that it may take, or nil. set_aside: called instead of the block with the
       # reason, if the job must not run any more. A job within a job runs as a part of it.
       def run(name, longest, set_aside, &work)
-        return yield if Thread.current[RUNNING]
+        return yield if RUNNING.value
 
         suspect = @crash_suspects.find { |one| one.in_flight == name }
         return shared { watched(name, longest, &work) } unless suspect
@@ -49,10 +49,10 @@ module Skep
       end
 
       def watched(name, longest, &work)
-        Thread.current[RUNNING] = true
+        RUNNING.value = true
         @in_flight.run(name, longest, &work)
       ensure
-        Thread.current[RUNNING] = nil
+        RUNNING.value = nil
       end
 
       def give_up(suspect, set_aside)

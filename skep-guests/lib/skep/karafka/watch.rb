@@ -10,10 +10,10 @@ module Skep
     #   watch.over?        # Karafka has stopped
     class Watch
       PATIENCE = 30.0 # seconds
-      NODE = :skep_karafka_node
+      NODE = Guest::JobLocal.new(:skep_karafka_node)
       private_constant :PATIENCE, :NODE
 
-      def self.node = Thread.current[NODE]
+      def self.node = NODE.value
 
       def initialize(node, threads:)
         @node = node
@@ -53,13 +53,13 @@ module Skep
 
       def take(consumer)
         synchronize { @working += 1 }
-        node = Thread.current[NODE] = @free.pop
+        node = NODE.value = @free.pop
         range = consumer.messages.metadata.then { |one| "#{one.first_offset}-#{one.last_offset}" }
         node.in_flight("#{consumer.topic.name}/#{consumer.partition}/#{range}")
       end
 
       def give_back
-        node, Thread.current[NODE] = Watch.node, nil
+        node, NODE.value = Watch.node, nil
         node.in_flight(nil)
         @free.push(node)
         synchronize do

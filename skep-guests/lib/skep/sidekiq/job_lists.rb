@@ -6,13 +6,29 @@ module Skep
     #
     #   lists = JobLists.new(slot: "host/jobs/0", owner: sidekiq.identity, watch:)
     #   lists.register   # before it takes a job
-    #   lists.inherit    # pushes back the unfinished jobs of this slot's last process
+    #   lists.take(redis, queues)      # => [queue, job], of the first queue that has one; or nil
+    #   lists.push_back(redis, job)    # unless another process has done so, or it is done
+    #   lists.inherit    # pushes back the unfinished jobs of this slot's last processes
     #   lists.check      # at intervals: pushes back lost jobs, and those of processes elsewhere
     #   lists.leave
     class JobLists
-      OWNERS = "skep:owners" # owner => slot
+      OWNERS = "skep:owners" # owner => slot and process
       CHECKS = 3 # checks without a heartbeat; at a single one Redis may have been away
-      private_constant :OWNERS, :CHECKS
+      FORGET = 360 # such checks, an hour: an owner that lives would have registered again
+      TAKE = <<~LUA
+        for i = 2, #KEYS do
+          local job = redis.call("LMOVE", KEYS[i], KEYS[1], "RIGHT", "LEFT")
+          if job then return { KEYS[i], job } end
+        end
+      LUA
+      # Two processes may try it, or one while another has just done the job: only the one that
+      # finds it in the list pushes it back.
+      PUSH_BACK = <<~LUA
+        if redis.call("LREM", KEYS[1], 1, ARGV[1]) == 1 then
+          redis.call("RPUSH", KEYS[2], ARGV[1])
+        end
+      LUA
+      private_constant :OWNERS, :CHECKS, :FORGET, :TAKE, :PUSH_BACK
 
       attr_reader :own # the key of this process' list
       attr_reader :watch
@@ -21,22 +37,27 @@ module Skep
         @slot, @owner, @watch = slot, owner, watch
         @own = list_of(owner)
         @strays = []
-        @missing = Hash.new(0)
+        @missing = {}
       end
 
-      def register = call("HSET", OWNERS, @owner, @slot)
+      def register = call("HSET", OWNERS, @owner, "#{@slot} #{Guest::ProcessName.own}")
 
+      # The next process of this slot may have registered already: it lives.
       def inherit
-        others.each { |owner, slot| push_back_all(owner) if slot == @slot }
+        others.each do |owner, entry|
+          slot, process = entry.split
+          next unless slot == @slot && Guest::ProcessName.gone?(process)
+
+          push_back_all(owner)
+          call("HDEL", OWNERS, owner)
+        end
       end
 
       def check
-        register # another process may have considered this one dead
+        register
+        inherit
         push_back_strays
-        dead = others.keys.reject { |owner| call("EXISTS", owner) == 1 }
-        before, @missing = @missing, Hash.new(0)
-        dead.each { |owner| @missing[owner] = before[owner] + 1 }
-        dead.each { |owner| push_back_all(owner) if @missing[owner] >= CHECKS }
+        push_back_missing
       end
 
       def leave
@@ -45,12 +66,11 @@ module Skep
         nil
       end
 
-      # Pushes back a job that isn't done, or may not be.
+      def take(redis, queues) = redis.call("EVAL", TAKE, queues.size + 1, @own, *queues)
+
+      # Pushes back a job that isn't done, or may not be, if it is still in the list.
       def push_back(redis, job, queue = queue_of(job), list: @own)
-        redis.multi do |all|
-          all.call("RPUSH", queue, job)
-          all.call("LREM", list, 1, job)
-        end
+        redis.call("EVAL", PUSH_BACK, 2, list, queue, job)
       end
 
       private
@@ -62,11 +82,20 @@ module Skep
         ::Sidekiq.redis { |redis| again.each { |job| push_back(redis, job) } }
       end
 
+      # Those without a heartbeat may live, and take jobs: they are forgotten much later.
+      def push_back_missing
+        missing = others.keys.reject { |owner| call("EXISTS", owner) == 1 }
+        @missing = missing.to_h { |owner| [owner, @missing.fetch(owner, 0) + 1] }
+        @missing.each do |owner, checks|
+          push_back_all(owner) if checks >= CHECKS
+          call("HDEL", OWNERS, owner) if checks >= FORGET
+        end
+      end
+
       def push_back_all(owner)
         list = list_of(owner)
         ::Sidekiq.redis do |redis|
           redis.call("LRANGE", list, 0, -1).each { |job| push_back(redis, job, list:) }
-          redis.call("HDEL", OWNERS, owner)
         end
       end
 

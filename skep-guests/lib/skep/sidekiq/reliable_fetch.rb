@@ -8,7 +8,9 @@ module Skep
     # until it is done. Sidekiq's own BasicFetch keeps jobs in memory only, so a killed process
     # loses them.
     class ReliableFetch < ::Sidekiq::BasicFetch
-      WAIT = 1.0 # seconds; a stop may be late by this
+      # Seconds; a stop may be late by this, and with several queues a job may wait for so long. So
+      # an idle thread sends two commands per second, however many queues there are.
+      WAIT = 1.0
       private_constant :WAIT
 
       Job = Struct.new(:queue, :job, :fetch) do
@@ -42,18 +44,15 @@ module Skep
 
       private
 
-      # Returns the first job in the order of the queues, else waits for one of them.
+      # Returns the first job in the order of the queues, which is Sidekiq's: strict, or at random
+      # by their weights. Else waits for one of them.
       def first(redis, queues)
-        queues.each do |queue|
-          job = redis.call("LMOVE", queue, @lists.own, "RIGHT", "LEFT")
-          return [queue, job] if job
-        end
-        await(redis, queues.sample, WAIT / queues.size)
+        @lists.take(redis, queues) || await(redis, queues.sample)
       end
 
-      def await(redis, queue, seconds)
-        command = ["BLMOVE", queue, @lists.own, "RIGHT", "LEFT", seconds]
-        [queue, redis.blocking_call(seconds, *command)]
+      def await(redis, queue)
+        command = ["BLMOVE", queue, @lists.own, "RIGHT", "LEFT", WAIT]
+        [queue, redis.blocking_call(WAIT, *command)]
       end
     end
   end

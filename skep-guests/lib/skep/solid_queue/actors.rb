@@ -7,28 +7,29 @@ module Skep
   class SolidQueue < Guest
     # The workers, dispatchers and the scheduler of this node, as threads, and what Solid Queue's
     # supervisor would do for them: it starts one again that has ended, as after an outage of the
-    # database, and removes processes that are dead. It also gives back the jobs of the process that
-    # had this node's slot before.
+    # database, and removes processes that are dead. It also gives back the jobs of processes that
+    # had this node's slot before, and those whose process has no row any more: each look finds
+    # what is to be done, by what is in the database and which processes live.
     #
     #   actors = Actors.new(configuration.configured_processes, slot: "host/jobs/0")
     #   actors.start
-    #   actors.inherit                 # the last process of this slot has ended
     #   actors.problem(jobs: true)     # a sentence if one of them doesn't poll, or nil
     #   actors.quieten                 # they take no more jobs, and end once theirs are done
     #   actors.stop(25)                # the same; jobs that take longer are given back
     class Actors
       Actor = Struct.new(:plan, :process)
-      SLOT = "skep_slot" # in the metadata of an actor's row
+      SLOT, PROCESS = "skep_slot", "skep_process" # in the metadata of an actor's row
       LOOK = 2.0 # seconds
       AS_LONG_AS_IT_TAKES = 365 * 86_400 # seconds
-      private_constant :Actor, :SLOT, :LOOK, :AS_LONG_AS_IT_TAKES
+      private_constant :Actor, :SLOT, :PROCESS, :LOOK, :AS_LONG_AS_IT_TAKES
 
       def initialize(plans, slot:)
-        @slot = slot
+        @marks = { SLOT => slot, PROCESS => Guest::ProcessName.own }
         @actors = plans.map { |plan| Actor.new(plan) }
         @polls = PollWatch.new
         @lock = Mutex.new
-        @prune_at = OS.now
+        @prune_at = @orphans_at = OS.now
+        @orphans = []
       end
 
       # Raises an ActiveRecordError if the database isn't there.
@@ -44,7 +45,6 @@ module Skep
         @upkeep.execute
       end
 
-      def inherit = @inherit = true
       def problem(jobs:) = @polls.problem(jobs:)
 
       def quieten
@@ -77,6 +77,7 @@ module Skep
         wrap do
           @actors.each { |actor| revive(actor) unless actor.process.alive? }
           give_back
+          give_back_orphans if OS.now > @orphans_at
           prune if OS.now > @prune_at
         end
       rescue ::ActiveRecord::ActiveRecordError # the database is away: again at the next look
@@ -96,9 +97,9 @@ module Skep
 
       # Its row has the slot from the beginning.
       def instantiate(plan)
-        slot = @slot
+        marks = @marks
         plan.instantiate.tap do |process|
-          process.define_singleton_method(:metadata) { super().merge(SLOT => slot) }
+          process.define_singleton_method(:metadata) { super().merge(marks) }
         end
       end
 
@@ -117,19 +118,23 @@ module Skep
       # Removes its row, and so gives back the jobs that it had claimed.
       def release(actor) = ::SolidQueue::Process.find_by(name: actor.process.name)&.deregister
 
-      # Gives back the jobs of processes that had this slot before, and have ended.
+      # Gives back the jobs of processes that had this slot before, and have ended. That of the next
+      # one may be there already: it lives.
       def give_back
-        own = @actors.map { |actor| actor.process.name }
-        rows = ::SolidQueue::Process.where.not(name: own).select { |row| row.metadata[SLOT] == @slot }
-        rows.each { |row| row.deregister if @inherit || gone?(row.pid) }
-        @inherit = false
+        ::SolidQueue::Process.find_each do |row|
+          slot, process = row.metadata.values_at(SLOT, PROCESS)
+          row.deregister if slot == @marks[SLOT] && Guest::ProcessName.gone?(process)
+        end
       end
 
-      def gone?(pid)
-        Skep.pidfd(pid).close
-        false
-      rescue Errno::ESRCH
-        true
+      # Gives back jobs whose process has no row, as it was removed before the last of them was
+      # claimed: a process that was paused for too long, or whose transaction ended after it. At two
+      # looks, so that a process that lives has noticed it in between.
+      def give_back_orphans
+        @orphans_at = OS.now + ::SolidQueue.process_heartbeat_interval.to_f
+        found = ::SolidQueue::ClaimedExecution.orphaned.ids
+        ::SolidQueue::ClaimedExecution.where(id: found & @orphans).release_all
+        @orphans = found
       end
 
       # Solid Queue marks the jobs of processes without a heartbeat as failed, as those of a host

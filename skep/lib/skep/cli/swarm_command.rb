@@ -30,7 +30,9 @@ module Skep
       def facts = {}
 
       def ask(path, command, **facts)
-        answer = Control::Client.new(path).call(command, **facts)
+        client = Control::Client.new(path)
+        client.must_take(command, facts.keys - [:timeout])
+        answer = client.call(command, **facts)
         raise CommandFailed, answer["error"] if answer["error"]
         return answer if answer["done"]
 

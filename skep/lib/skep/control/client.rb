@@ -5,6 +5,7 @@
 #   client = Client.new("/run/skep/billing.sock")
 #   client.call("status")              # => {"status" => {…}}; raises Unreachable
 #   client.status                      # => {…}; raises Unreachable or CommandRefused
+#   client.must_take("restart", %i[work])   # raises OtherVersion if the supervisor can't do that
 #   client.call_async("scale", nodes: 4)   # => Request, without waiting for its answer
 #   client.events                      # => EventStream: each event as it happens
 #   client.history(follow: true)       # => the same, after the last events that the swarm has kept
@@ -12,7 +13,10 @@ module Skep
   module Control
     class Client
       TIMEOUT = 10.0
-      private_constant :TIMEOUT
+      # What supervisors take that don't know the command `commands`. They ignore all other fields.
+      FIRST = { "restart" => %w[node wait], "reload" => %w[wait], "scale" => %w[nodes] }.freeze
+      UNKNOWN = /\Aunknown (?:command|field) /
+      private_constant :TIMEOUT, :FIRST, :UNKNOWN
 
       attr_reader :peer # pid of the process that answered last, nil if the system doesn't report it
 
@@ -24,9 +28,21 @@ module Skep
       def call(command, timeout: TIMEOUT, **facts)
         request = request(Connection.method(:connect), command, facts, timeout)
         @peer = request.peer
-        request.wait(timeout && (OS.now + timeout))
+        answer = request.wait(timeout && (OS.now + timeout))
+        other_version(command, facts.keys) if answer["error"]&.match?(UNKNOWN)
+        answer
       ensure
         request&.close
+      end
+
+      # Raises OtherVersion unless the supervisor takes these fields of the command: one of an older
+      # version would ignore them, and restart all nodes in place of those of a work.
+      def must_take(command, fields)
+        fields = fields.map(&:to_s)
+        return if (fields - FIRST.fetch(command, [])).empty?
+
+        taken = commands.fetch(command, [])
+        other_version(command, fields - taken) if (fields - taken).any?
       end
 
       # Sends a command and returns a Request. Never waits; the caller closes the request.
@@ -68,10 +84,28 @@ module Skep
 
       private
 
+      def commands
+        call("commands")["commands"].to_h
+      rescue OtherVersion
+        FIRST
+      end
+
+      def other_version(command, fields)
+        raise OtherVersion.new(path: @path, command:, fields:, skep: version)
+      end
+
+      # Returns the supervisor's version of skep; nil: it doesn't say so.
+      def version
+        status["skep"]
+      rescue Skep::Error
+        nil
+      end
+
       def stream(command, **facts)
         stream = guard { EventStream.new(Connection.connect(@path, TIMEOUT), command, **facts) }
         error = stream.refusal(TIMEOUT) or return stream
         stream.close
+        other_version(command, []) if error.match?(UNKNOWN)
         raise EventsRefused.new(path: @path, error:)
       end
 

@@ -15,8 +15,15 @@ require "json"
 module Skep
   module Control
     class CommandHandler
-      NAMES = %w[status follow history stop quiet resume backtraces profile restart reload scale
-                 chaos].freeze
+      # Each command's fields. One that isn't here is refused: to ignore it would do something else
+      # than a newer client has asked for.
+      FIELDS = { "status" => [], "follow" => [], "history" => %w[live series], "stop" => [],
+                 "quiet" => [], "resume" => [], "backtraces" => [],
+                 "profile" => %w[seconds],
+                 "restart" => %w[node work wait], "reload" => %w[wait],
+                 "scale" => %w[nodes work works], "chaos" => %w[node order bytes],
+                 "commands" => [] }.freeze
+      NAMES = FIELDS.keys.freeze
       LONGEST = Swarm::Profiling::MAX_SECONDS
       NO_REQUEST = 'a request is one line of JSON, such as {"v":1,"command":"status"}'
       SHOWN = 100 # characters of an unknown command
@@ -27,6 +34,9 @@ module Skep
         facts = read(request) or return answer.call({ error: NO_REQUEST })
         command = facts["command"]
         return answer.call({ error: unknown(command) }) unless NAMES.include?(command)
+
+        field = (facts.keys - ["v", "command", *FIELDS.fetch(command)]).first
+        return answer.call({ error: unknown_field(command, field) }) if field
 
         error = supervisor.events.guard(command, harmless: true) do
           new(supervisor, facts, follow, answer).public_send(command)
@@ -54,6 +64,13 @@ module Skep
       end
       private_class_method :unknown
 
+      def self.unknown_field(command, field)
+        known = FIELDS.fetch(command)
+        known = known.any? ? "there are #{known.join(", ")}" : "it takes none"
+        "unknown field #{field.inspect[0, SHOWN]} of #{command}: #{known}"
+      end
+      private_class_method :unknown_field
+
       def initialize(supervisor, facts, follow, answer)
         @supervisor = supervisor
         @facts = facts
@@ -62,6 +79,10 @@ module Skep
       end
 
       def status = @answer.call({ status: @supervisor.snapshot })
+
+      # For clients of other versions.
+      def commands = @answer.call({ commands: FIELDS })
+
       def follow = @answer.call(@follow.call)
 
       def history

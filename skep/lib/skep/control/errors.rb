@@ -33,6 +33,16 @@ module Skep
     class CommandRefused < Skep::Error
     end
 
+    # The supervisor runs another version of skep, and doesn't know the command, or a field of it.
+    class OtherVersion < CommandRefused
+      def initialize(path:, command:, fields:, skep:)
+        what = ["the command #{command}", *("with #{fields.join(", ")}" if fields.any?)].join(" ")
+        super("the supervisor at #{path} runs another version of skep (#{skep || "unknown"}; " \
+              "this is #{Skep::VERSION}) and doesn't know #{what}: stop the swarm and start it " \
+              "again with this version")
+      end
+    end
+
     # The swarm answers, but its events can't be followed.
     class EventsRefused < Skep::Error
       def initialize(path:, error:)

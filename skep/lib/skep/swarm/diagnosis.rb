@@ -26,11 +26,10 @@ module Skep
                  suspect rollout_failed rollout quiet].freeze
       DOWN = 2.0 # seconds
       MOST = 200 # problems of a status
-      SUSPECTED = 600.0 # seconds after the last crash
       REPLACED = 10.0 # seconds after a single crash
       OVER = %w[memory_limit memory_budget].freeze # reasons of a replacement
       ENDING = %w[stopping stopped].freeze # states of a swarm
-      private_constant :LEVELS, :DOWN, :MOST, :SUSPECTED, :REPLACED, :OVER, :ENDING
+      private_constant :LEVELS, :DOWN, :MOST, :REPLACED, :OVER, :ENDING
 
       class << self
         # problems: those of plugins.
@@ -245,20 +244,17 @@ module Skep
                    advice: "Raise memory_budget, or run fewer nodes")]
         end
 
-        # Some works can't tell that an item is done, such as a web server: a crash long ago is no
-        # problem any more. After a single crash, most items are done as soon as the node has been
-        # replaced.
+        # After a single crash, most items are done as soon as the node has been replaced.
         def suspects(status)
-          recent = status["suspects"].to_a.select do |one|
-            once = one["crashes"] == 1 && one["alone"].zero?
-            one["seconds_ago"].between?(once ? REPLACED : 0.0, SUSPECTED.prev_float)
+          suspects = status["suspects"].to_a.reject do |one|
+            one["crashes"] == 1 && one["alone"].zero? && one["seconds_ago"] < REPLACED
           end
-          recent.map do |one|
+          suspects.map do |one|
             problem("suspect", "warning", subject: one["in_flight"].to_s, since: one["seconds_ago"],
                     text: "crashes while it was in flight: #{one["crashes"]}, alone: " \
                           "#{one["alone"]} (#{one["ends"].to_a.join("; ")})",
                     doing: "its work tries it alone, if it can, until it is done or shown to be " \
-                           "the cause",
+                           "the cause; skep forgets what isn't tried again",
                     advice: "If it is the cause, fix what it meets, then skep reload")
           end
         end

@@ -125,11 +125,12 @@ module Skep
       # elsewhere.
       def producer = @producer || raise(NoProducer)
 
-      # Returns what other nodes had in flight when they crashed.
+      # Returns what other nodes had in flight when they crashed. A work that calls this clears them
+      # itself; otherwise an item is cleared once a node has outlived it.
       def crash_suspects
-        @lock.synchronize do
-          @crash_suspects ||= Processes::KnownSuspects.new(@suspects, report: @report)
-        end
+        @report.call("clears_suspects", {}) unless @clears_suspects
+        @clears_suspects = true
+        __crash_suspects
       end
 
       def beat_every = @waiter.every # seconds between two beats while waiting
@@ -144,7 +145,7 @@ module Skep
       def scaling_down? = stopping? && @scaling_down ? true : false
 
       # Returns true while the node is quiet or stopping. The work must take nothing new.
-      def quiet? = @quiet || stopping?
+      def quiet? = (@told_of_quiet = @quiet ? true : false) || stopping?
 
       # Waits for that many seconds (nil: without limit). At stop or quiet it returns true early,
       # when quiet ends it returns false early.
@@ -173,9 +174,11 @@ module Skep
       # detected only if `in_flight` is called on its object (`thread`).
       def in_flight(text, thread: 0)
         thread = IPC::Arguments.whole(thread, "in_flight(thread:) takes", most: @threads)
+        heartbeat = thread.zero? ? @own : (@labels ||= {})[thread] ||= @heartbeat_of.call(thread)
+        __in_flight_next(heartbeat, text)
         return @own.in_flight(text) if thread.zero? # CrashAttribution must know since when it is
 
-        @heartbeat_of.call(thread).label(text)
+        heartbeat.label(text)
       end
 
       # Counts messages or items as done.
@@ -200,6 +203,24 @@ module Skep
         @report.call("work", { "facts" => IPC::WorkFacts.cut(facts, list) })
       end
 
+      def __crash_suspects
+        @lock.synchronize do
+          @crash_suspects ||= Processes::KnownSuspects.new(@suspects, report: @report)
+        end
+      end
+
+      # Called before that heartbeat gets another item in flight: this process has outlived the one
+      # that it had, whatever came of it.
+      def __in_flight_next(heartbeat, text)
+        return if @clears_suspects || (@crash_suspects.nil? && @suspects.to_a.empty?)
+
+        outlived = (@suspected ||= {}.compare_by_identity).delete(heartbeat)
+        __crash_suspects.clear(outlived) if outlived
+        name = text.to_s.byteslice(0, OS::SharedPage::BLOB).scrub("") # as on the page
+        found = __crash_suspects.select { |one| one.in_flight == name }
+        @suspected[heartbeat] = found if found.any?
+      end
+
       def __quiet
         @quiet = true
         @waiter.notify
@@ -209,6 +230,14 @@ module Skep
         @quiet = false
         @waiter.notify
       end
+
+      # The work ends because of a quiet, although that may be over: the server in it can't take new
+      # work again.
+      def __end_for_quiet = @ends_for_quiet = true
+
+      # Returns true if the work, when it ended, had last been told that the node is quiet: it isn't
+      # done, and a process must follow at `resume`.
+      def __ended_for_quiet? = @ends_for_quiet || @told_of_quiet ? true : false
 
       def __stop(scaling_down: false, all: false)
         @scaling_down ||= scaling_down
@@ -341,7 +370,11 @@ module Skep
         @report.call("unhealthy", fields)
       end
 
-      def __wait(timeout, heartbeat) = @waiter.wait_for([], timeout, heartbeat) && quiet?
+      def __wait(timeout, heartbeat)
+        quiet = @waiter.wait_for([], timeout, heartbeat) && (@quiet || stopping?) ? true : false
+        @told_of_quiet = quiet && !stopping?
+        quiet
+      end
 
       def __wait_for(ios, timeout, heartbeat) = @waiter.wait_for(ios, timeout, heartbeat)
 

@@ -187,6 +187,7 @@ module Skep
         tasks = config.tasks.zip(works_of(plain)).map { |old, new| { **old, **new.slice("facts") } }
         @plain = { **@plain, "tasks" => tasks }
         @config = read(@plain)
+        load_plugins
       end
 
       # Called by NodePool.
@@ -399,6 +400,19 @@ module Skep
         config.warnings.each { |error| events.publish(:option_ignored, level: :warn, error:) }
         config.work_warnings.uniq.each do |warning|
           events.publish(:work_warning, level: :warn, warning:)
+        end
+        load_plugins
+      end
+
+      # Statuses need them later: what can't be loaded shows now.
+      def load_plugins
+        config.tasks.filter_map { |task| task.dig("facts", "kind") }.uniq.each do |kind|
+          Plugin.find(kind)
+        rescue ScriptError, StandardError => e
+          events.publish(:work_warning, level: :warn,
+                         warning: "skep/plugin/#{kind}.rb can't be loaded, so the status and the " \
+                                  "metrics lack what it adds: correct it, and start the swarm " \
+                                  "again: #{IPC::PlainData.error(e)}")
         end
       end
 

@@ -14,7 +14,7 @@ class CrashAttributionTest < Skep::TestCase
     def stopping? = stopping
     def node_table = self
   end
-  Node = Struct.new(:id, :page_index, :reason, :sent) do
+  Node = Struct.new(:id, :page_index, :reason, :sent, :clears_suspects) do
     def channel = self
     def event_facts = { node: id }
     def post(type, facts) = sent << [type, facts]
@@ -151,6 +151,19 @@ class CrashAttributionTest < Skep::TestCase
     2.times { resolve([["a", nil]], blamed: false) }
     assert_empty @crash_attribution.to_plain
     assert_equal [["suspects", { "dropped" => [["a", nil]] }]], @nodes[2].sent.drop(1)
+  end
+
+  test "what no node has said to be done is forgotten in the end, unless it is in flight" do
+    hold(0, "a", ago: 1)
+    @crash_attribution.node_exited(@nodes[0], ExitStatus.new(nil, "SEGV"))
+    @crash_attribution.forget_old(Skep::OS.now + 9_000)
+    assert_equal ["a"], @crash_attribution.to_a.map(&:to_s)
+    @page.clear(@layout.of(0))
+    @crash_attribution.forget_old(Skep::OS.now + 500)
+    assert_equal ["a"], @crash_attribution.to_a.map(&:to_s)
+    @crash_attribution.forget_old(Skep::OS.now + 700)
+    assert_empty @crash_attribution.to_a
+    assert_equal ["suspects", { "dropped" => [["a", nil]] }], @nodes[2].sent.last
   end
 
   test "forget clears all suspects, and sends them as dropped" do

@@ -9,7 +9,8 @@ class LivenessMonitorTest < Skep::TestCase
   TIMEOUT = 0.5
   Node = Struct.new(:page_index, :ready_at, :unhealthy_reports, :options) do
     attr_writer :lost
-    attr_accessor :grace_until, :asked
+    attr_accessor :grace_until, :asked, :stepping_in
+    alias_method :stepping_in?, :stepping_in
 
     def ask_for_lines(**) = self.asked = asked.to_i + 1
     def ready? = true
@@ -58,6 +59,16 @@ class LivenessMonitorTest < Skep::TestCase
     assert_equal [[0, :hung, 0]], @failed_nodes
     turn_until { @node_table.checks == 4 }
     assert_equal [[0, :hung, 0]], @failed_nodes
+  end
+
+  test "a spare that is stepping in isn't hung before it has answered" do
+    spare = node(0)
+    spare.stepping_in = true
+    turn_until { @node_table.checks == 6 }
+    assert_empty @failed_nodes
+    assert_empty @liveness_monitor.slow(spare, Skep::OS.now + 60)
+    spare.stepping_in = false
+    turn_until { @failed_nodes.any? }
   end
 
   test "reports the hung thread of a node that still beats" do

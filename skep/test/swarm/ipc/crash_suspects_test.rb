@@ -41,13 +41,21 @@ class CrashSuspectsTest < Skep::TestCase
     assert_equal [B], @suspects.to_a.map(&:key)
   end
 
-  test "drops a suspect an hour after its last crash, and not before" do
+  test "forgets what hasn't crashed a node for an hour, or ten minutes if its work clears none" do
     record_crash([A], now: 1.0)
-    record_crash([B], now: 3601.0)
-    assert_equal 2, @suspects.to_a.size
-    record_crash([B], now: 3601.1)
+    record_crash([B], now: 1.0, handled: false)
+    assert_empty @suspects.forget_old(601.0, [])
+    assert_equal [B], @suspects.forget_old(601.1, [])
+    assert_empty @suspects.forget_old(3601.0, [])
+    assert_equal [A], @suspects.forget_old(3601.1, [])
+    assert_empty @suspects.to_a
+  end
 
-    assert_equal [B], @suspects.to_a.map(&:key)
+  test "forgets nothing that is in flight: its next crash counts with the others" do
+    3.times { record_crash([A], now: 1.0) }
+    assert_empty @suspects.forget_old(9_000.0, [A.first])
+    record_crash([A], now: 9_000.0)
+    assert_equal [4, 4], @suspects.to_a.first.to_h.values_at(:crashes, :alone)
   end
 
   test "keeps at most 256 suspects, those with the most crashes" do
@@ -95,8 +103,8 @@ class CrashSuspectsTest < Skep::TestCase
 
   private
 
-  def record_crash(held, slot: 0, now: 1.0, how: "SIGSEGV")
-    @suspects.record_crash(held, slot, now, how)
+  def record_crash(held, slot: 0, now: 1.0, how: "SIGSEGV", **facts)
+    @suspects.record_crash(held, slot, now, how, **facts)
   end
 
   def counts

@@ -13,7 +13,7 @@ class NodeMessagesTest < Skep::TestCase
     def node_ready(node) = push([:node_ready, node])
     def check_boot = nil
     def became_mold(node) = push([:became_mold, node])
-    def node_leaving(node) = push([:node_leaving, node])
+    def node_leaving(node, for_quiet:) = push([:node_leaving, node, *for_quiet])
     def channel_closed(node) = push([:channel_closed, node])
     def report_unhealthy(node, reason) = push([:report_unhealthy, node, reason])
     def node_finished(_node) = raise(TypeError, "skep's own bug")

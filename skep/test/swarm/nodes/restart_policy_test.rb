@@ -81,6 +81,13 @@ class RestartPolicyTest < Skep::TestCase
     assert_equal :done, decide({ restart: :on_failure }, clean: true, how: :quiet)
   end
 
+  test "waits for resume where the work was told of the quiet, and restarts if that is past" do
+    %i[always on_failure never].each do |restart|
+      assert_equal Float::INFINITY, decide({ restart: }, clean: true, how: :left_for_quiet)
+      assert_equal 0.0, decide({ restart: }, clean: true, how: :left_for_past_quiet)
+    end
+  end
+
   test "a crash loop has more exits within its window than max_restarts" do
     policy = Skep::Swarm::Nodes::RestartPolicy.new(config({ max_restarts: 2 }))
     assert_equal [false, true, false],

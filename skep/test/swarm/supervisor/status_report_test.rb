@@ -5,7 +5,7 @@ require "skep/swarm"
 
 class StatusReportTest < Skep::TestCase
   StatusReport = Skep::Swarm::Supervisor::StatusReport
-  Slot = Struct.new(:work_bytes)
+  Slot = Struct.new(:work_bytes, :id, :node)
   NodePool = Struct.new(:slots, :spare_slots)
   Supervisor = Struct.new(:node_pool)
   private_constant :Slot, :NodePool, :Supervisor
@@ -14,6 +14,15 @@ class StatusReportTest < Skep::TestCase
     mebibytes = [1, 4, 0, 4, 3, 2].map { |size| Slot.new(size << 20) }
     assert_equal [4], left_out(mebibytes).map { |slot| slot.work_bytes >> 20 }
     assert_empty left_out(Array.new(1_000) { Slot.new(10_000) })
+  end
+
+  test "facts that are left out are looked at for problems all the same" do
+    node = Struct.new(:work).new({ "partitions" => [{ "paused" => true }] })
+    slots = [Slot.new(13 << 20, 0, node), Slot.new(1, 1, node)]
+    report = StatusReport.new(Supervisor.new(NodePool.new(slots, [])))
+    shown = [{ id: 0, work: { "left_out" => 13 << 20 } }, { id: 1, work: { "done" => 1 } }]
+    looked_at = shown.map { |plain| report.__send__(:node_as_json, plain) }
+    assert_equal [node.work, { "done" => 1 }], looked_at.map { |plain| plain["work"] }
   end
 
   test "the short report keeps only `done` of a node's work, and no last_hang" do

@@ -6,7 +6,7 @@
 #   crash_attribution = CrashAttribution.new(node_pool, scoreboard:, events:)
 #   crash_attribution.node_exited(node, exit)   # publishes work_isolated if it was a crash
 #   crash_attribution.resolve(frame)         # a node reports items as done, or as the cause
-#   crash_attribution.forget                 # clears all suspects
+#   crash_attribution.forget                 # clears all suspects; forget_old: those of long ago
 #   crash_attribution.to_plain               # the suspects for a node that is about to be forked
 #
 # | exit of a node with items in flight | a crash? |
@@ -82,6 +82,17 @@ module Skep
           clear(@suspects.to_a.map(&:key)) if @suspects
         end
 
+        # Called now and then: what hasn't crashed a node for long, and isn't in flight, is no
+        # suspect any more, although no node has said that it is done.
+        def forget_old(now = OS.now)
+          return if to_a.empty?
+
+          nodes = @node_pool.node_table.nodes
+          in_flight = nodes.flat_map { |node| @scoreboard.items_in_flight(node).map(&:first) }
+          keys = suspects.forget_old(now, in_flight)
+          broadcast("dropped" => keys) if keys.any?
+        end
+
         private
 
         def suspects = @suspects ||= IPC::CrashSuspects.new
@@ -97,7 +108,7 @@ module Skep
         end
 
         def record(node, items, how)
-          added = suspects.record_crash(items, node.id, OS.now, how)
+          added = suspects.record_crash(items, node.id, OS.now, how, handled: node.clears_suspects)
           @events.publish(:work_isolated, node,
                           level: :warn, in_flight: added.map(&:to_s),
                           crashes: added.map(&:crashes).max, alone: added.one?)

@@ -101,7 +101,11 @@ module Skep
           check_by(now + [*seconds, @shortest].min.clamp(MIN_INTERVAL..))
         end
 
-        def beats?(node) = node.ready? && !node.lost? && !node.failing?
+        # A spare that is stepping in still beats as the swarm asks for, not as the work that it is
+        # given; it has boot_timeout to answer.
+        def beats?(node)
+          node.ready? && !node.stepping_in? && !node.lost? && !node.failing?
+        end
 
         # If this check comes so late that the supervisor was stopped or starved, the nodes may have
         # been, too: extends their deadlines.

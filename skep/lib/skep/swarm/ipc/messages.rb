@@ -173,7 +173,9 @@ module Skep
           "node", "supervisor",
           "ready" => row("has booted and can work"),
           "warm" => row("has done `refork_after` items"),
-          "leaving" => row("has begun to stop"),
+          "leaving" => row("has begun to stop; for_quiet: its work ended well because it was " \
+                           "told of a quiet, and isn't done",
+                           "for_quiet" => Field::FLAG.or_nil),
           "finished" => row("has done its work as the swarm stops; waits for `all_finished`"),
           "event" => row("its work has called `node.event`", "name" => Field::NAME, "level" => Field::LEVEL,
                                           "facts" => Field::HASH),
@@ -189,6 +191,7 @@ module Skep
                           "at" => Field::TEXT.or_nil,
                           "backtrace" => Field::LINE_LIST.or_nil, "refused" => Field::FLAG.or_nil,
                           "exit_code" => Field::WHOLE.or_nil),
+          "clears_suspects" => row("its work clears crash suspects itself"),
           "suspects_resolved" => row("has done these items; blamed: they caused the crashes",
                           "suspects" => Field::ITEM_LIST, "blamed" => Field::FLAG),
           "backtraces" => row("sends its threads, while it is considered hung",

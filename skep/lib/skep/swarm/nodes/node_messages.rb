@@ -43,7 +43,7 @@ module Skep
           when "ready" then @pool.node_ready(node)
           when "spare" then @pool.spare_ready(node)
           when "stepped_in" then @pool.spare_stepped_in(node)
-          when "leaving" then @pool.node_leaving(node)
+          when "leaving" then @pool.node_leaving(node, for_quiet: frame["for_quiet"])
           when "finished" then @pool.node_finished(node)
           when "warm" then @supervisor.node_warm(node)
           when "became_mold" then became_mold(node)
@@ -66,6 +66,7 @@ module Skep
           when "backtraces" then @pool.hung_node_killer.add_backtraces(node, frame["threads"])
           when "lines" then node.lines = frame["lines"].to_h
           when "profile" then @pool.profile_collector.add(node, frame)
+          when "clears_suspects" then node.clears_suspects = true
           when "suspects_resolved" then @pool.crash_attribution.resolve(frame)
           end
         end

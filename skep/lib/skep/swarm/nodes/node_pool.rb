@@ -299,7 +299,8 @@ module Skep
         end
 
         # A node has begun to end on its own. It has stop_timeout, as after a stop.
-        def node_leaving(node)
+        def node_leaving(node, for_quiet: nil)
+          node.leaves_for_quiet if for_quiet
           return unless node.ready?
 
           node.leaving
@@ -395,6 +396,7 @@ module Skep
         def look_at_all_in(seconds)
           @loop.at(OS.now + seconds, early: seconds / 2) do
             look_at_all_in(seconds)
+            crash_attribution.forget_old
             all.each { |slot| reconcile(slot) }
           end
         end
@@ -608,13 +610,14 @@ module Skep
           return :unforked unless node.pid
           return :retired if node.retired?
 
-          :quiet if node.ended_by_quiet?
+          node.end_by_quiet if node.ended_by_quiet?
         end
 
         def postpone(slot, node, seconds)
           deaths, how = slot.deaths.times, how_ended(slot, node)
           slot.not_before = OS.now + seconds
-          slot.interrupted = seconds.zero? && [nil, :unforked, :retired].include?(how)
+          slot.interrupted = seconds.zero? &&
+                             [nil, :unforked, :retired, :left_for_past_quiet].include?(how)
           crash_loop = restart_policy(slot).crash_loop?(deaths, OS.now) &&
                        [nil, :unforked, :retired, :beside_the_work].include?(how)
           begin_crash_loop(slot, node) if crash_loop && !slot.looping?

@@ -51,6 +51,7 @@ module Skep
         attr_accessor :replace_for # a reason of its own to be replaced
         attr_accessor :refork # the Rollout::Refork that makes a mold of it in place of a stop
         attr_accessor :end_watch
+        attr_accessor :clears_suspects # its work does (Node#crash_suspects)
         attr_accessor :node_memory # from its readiness on
         attr_accessor :grace_until # until when an overdue node isn't considered hung
         attr_accessor :diagnosis # of HungNodeKiller, until it is published
@@ -211,9 +212,22 @@ module Skep
         # Returns true if the swarm has asked it to take nothing new.
         def quiet? = @quiet ? true : false
 
-        # Returns true if it has ended well because it was quiet: its work is a loop until
-        # `node.wait` returns true. That is no crash, and its slot needs no node until `resume`.
-        def ended_by_quiet? = quiet? && reason.nil? && exit_status&.clean? ? true : false
+        # Its work ends because it was told of a quiet: it is a loop until `node.wait` returns true,
+        # or a server that can't take new work again.
+        def leaves_for_quiet = @leaves_for_quiet = true
+
+        # Returns true if it has ended well because of a quiet, which is no crash. Its slot needs no
+        # node before `resume`.
+        def ended_by_quiet?
+          reason.nil? && exit_status&.clean? && (quiet? || @leaves_for_quiet) ? true : false
+        end
+
+        # Returns how it has ended by a quiet, for RestartPolicy.
+        def end_by_quiet
+          return quiet? ? :left_for_quiet : :left_for_past_quiet if @leaves_for_quiet
+
+          :quiet
+        end
 
         # all: the whole swarm stops.
         def stop(all: false)

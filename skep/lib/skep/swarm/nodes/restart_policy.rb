@@ -22,7 +22,9 @@
 # | :became_mold: it lives on | at once, or after the backoff |
 # | :unforked: its mold ended before | as if `restart` were :always |
 # | :retired: it was stopped to be replaced | the same |
-# | :quiet: well, as the swarm is quiet | at `resume`: before, it would end again |
+# | :left_for_quiet: its work was told of the quiet, and left | at `resume`, whatever `restart` is |
+# | :left_for_past_quiet: the same, and `resume` came first | as if `restart` were :always |
+# | :quiet: well while the swarm is quiet, and untold | with :always at `resume`; else it is done |
 module Skep
   class Swarm
     module Nodes
@@ -44,7 +46,7 @@ module Skep
         end
 
         def decide(exited, now)
-          return Float::INFINITY if exited.how == :quiet && @options.restart == :always
+          return Float::INFINITY if at_resume?(exited.how)
 
           least = least(exited.how)
           return [delay(exited.deaths, now), least].max if least
@@ -64,6 +66,10 @@ module Skep
 
         private
 
+        def at_resume?(how)
+          how == :left_for_quiet || (how == :quiet && @options.restart == :always)
+        end
+
         # Returns the least seconds to wait where the swarm's policy doesn't matter.
         def least(how)
           LEAST[how] unless how == :refused && @options.restart == :never
@@ -76,7 +82,7 @@ module Skep
         end
 
         def restart?(exited)
-          return true if %i[unforked retired].include?(exited.how)
+          return true if %i[unforked retired left_for_past_quiet].include?(exited.how)
           return false if @options.never_restart_on&.include?(exited.exitstatus)
 
           @options.restart == :always || (@options.restart == :on_failure && !exited.clean)

@@ -140,7 +140,7 @@ module Skep
           when "quiet" then @node.__quiet
           when "resume" then @node.__resume
           when "place" then @node.__place(frame.ios)
-          when "suspects" then @node.crash_suspects.__receive(frame)
+          when "suspects" then @node.__crash_suspects.__receive(frame)
           when "become_mold" then @node.__become_mold(frame["mold"], frame.ios.first)
           when "backtraces" then frame["hung"] ? report_hung : backtraces
           when "profile" then start_profile(frame["seconds"], frame["bytes"])

@@ -48,7 +48,7 @@ module Skep
         def run
           take_control
           status = attempt { helper? ? @helper_main.run : work }
-          report("leaving", {}) unless @node.stopping? # it has said so when it was asked
+          report_end_of_work(status) unless @node.stopping? # it has said so when it was asked
           run_exit_hooks
           forked? ? status : finish(status)
         end
@@ -189,6 +189,10 @@ module Skep
           status = report_end(error)
           @node.__failed(error) unless error.is_a?(SystemExit)
           status
+        end
+
+        def report_end_of_work(status)
+          report("leaving", { "for_quiet" => status.zero? && @node.__ended_for_quiet? })
         end
 
         def report_end(error)

@@ -37,6 +37,7 @@ module Skep
         def in_flight(text, thread: nil)
           return __getobj__.in_flight(text, thread:) if thread
 
+          __getobj__.__in_flight_next(@heartbeat, text)
           @heartbeat.in_flight(text)
           __getobj__.__holds(text.to_s.empty? ? nil : @heartbeat)
         end

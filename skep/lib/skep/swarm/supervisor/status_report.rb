@@ -87,10 +87,15 @@ module Skep
 
         def guard(&) = @supervisor.events.guard("diagnosis", harmless: true, &)
 
-        # A node's facts of its work are JSON already, and may be large.
+        # A node's facts of its work are JSON already, and may be large. What the status leaves out
+        # of them is looked at all the same: its problems don't vanish.
         def node_as_json(node)
-          as_json(node.except(:work, :last_hang)).merge("work" => node[:work])
+          work = whole[node[:id]]&.then { |slot| slot.node&.work }
+          as_json(node.except(:work, :last_hang)).merge("work" => work || node[:work])
         end
+
+        # The slots whose facts are left out, by their ids.
+        def whole = @whole ||= left_out.to_h { |slot| [slot.id, slot] }
 
         def as_json(value)
           case value

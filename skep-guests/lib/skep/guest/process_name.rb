@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+module Skep
+  class Guest
+    # Names a process of this host so that no later one has the name, although pids are reused: for
+    # rows in a database that outlive the process.
+    #
+    #   ProcessName.own              # => "4711/8812345": pid and start; without /proc "4711"
+    #   ProcessName.gone?("4711/8812345")   # true once that process has ended, reaped or not
+    #   ProcessName.gone?(nil)              # false: it isn't known
+    module ProcessName
+      class << self
+        def own = [Process.pid, *stat(Process.pid)&.started].join("/")
+
+        def gone?(name)
+          pid, started = name.to_s.split("/").map(&:to_i)
+          return !pid.nil? && gone_without_proc?(pid) unless started
+
+          stat = stat(pid)
+          stat.nil? || stat.started != started || stat.state.start_with?("Z", "X")
+        end
+
+        private
+
+        # Returns nil if there is no such process, or no /proc.
+        def stat(pid) = OS::ProcessState::Stat.of("/proc/#{pid}/stat")
+
+        def gone_without_proc?(pid)
+          Skep.pidfd(pid).close
+          false
+        rescue Errno::ESRCH
+          true
+        end
+      end
+    end
+  end
+end
