@@ -87,9 +87,9 @@ Scenario.play do
     output.match?(/^\d+\.\d+% .*Bill\.sixty +.*swarm\.rb:\d+/)
   end
 
-  first = profile_later(swarm, "8", "--json", "--output", file)
+  first = profile_later(swarm, "30", "--json", "--output", file)
   refused = nil
-  swarm.follow("a second profile is refused", seconds: 8) do
+  swarm.follow("a second profile is refused") do
     refused = swarm.skep("profile", "1", "--output", file)
   end
   must("say when to try again: #{refused}") do

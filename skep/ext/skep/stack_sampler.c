@@ -42,7 +42,8 @@ static struct skep_stack skep_ring[SKEP_RING];
 static uint64_t skep_ring_head, skep_ring_tail;
 static uint64_t skep_ring_lost;
 static volatile sig_atomic_t skep_sampling;
-static __thread uint32_t skep_label;
+/* initial-exec: otherwise a thread's first use of it, in the handler, may allocate memory. */
+static __thread uint32_t skep_label __attribute__((tls_model("initial-exec")));
 
 /* The distinct frames of this profile. A frame's number is its index + 1; 0 are all beyond the most. */
 static VALUE skep_frames[SKEP_MOST_FRAMES];

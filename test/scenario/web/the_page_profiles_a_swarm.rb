@@ -42,6 +42,7 @@ WebScenario.play do
     page.visit(url)
     log_in(page, url)
     page.await("!document.querySelector('#profile-part').hidden")
+    page.evaluate("document.querySelector('#profile-start').scrollIntoView()")
     page.press("#profile-start")
     page.await("document.querySelector('#profile tbody tr')")
     row = page.evaluate(ROW).first

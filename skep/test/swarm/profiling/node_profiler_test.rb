@@ -107,7 +107,7 @@ class NodeProfilerTest < Skep::TestCase
     threads, labels, frames = part.values_at("threads", "labels", "frames")
     stacks = part["stacks"].select { |stack| stack.first == state }
     stacks.each_with_object(Hash.new(0.0)) do |(_, thread, label, _, numbers, time), sums|
-      sums[[threads[thread], frames.dig(numbers.first, 0), labels[label]["topic"]]] += time
+      sums[[threads[thread], (frames[numbers.first][0] if numbers.any?), labels[label]["topic"]]] += time
     end
   end
 end
