@@ -122,7 +122,7 @@ complete -c skep -n __fish_use_subcommand -f -a profile -d 'Sample all nodes of 
 complete -c skep -n '__fish_seen_subcommand_from profile' -f -a '(__skep_swarms)'
 complete -c skep -n '__fish_seen_subcommand_from profile' -l control -r -F -d 'the swarm\'s control socket'
 complete -c skep -n '__fish_seen_subcommand_from profile' -l output -r -F -d 'the file for speedscope.app (NAME-profile.json)'
-complete -c skep -n '__fish_seen_subcommand_from profile' -l state -x -d 'show threads that are in it: cpu, queue (for a CPU), gvl, wait (cpu)'
+complete -c skep -n '__fish_seen_subcommand_from profile' -l state -x -d 'show threads in it: cpu, queue (for a CPU), gvl, wait (cpu)'
 complete -c skep -n '__fish_seen_subcommand_from profile' -l work -x -d 'this work only'
 complete -c skep -n '__fish_seen_subcommand_from profile' -l node -x -d 'this node only'
 complete -c skep -n '__fish_seen_subcommand_from profile' -l thread -x -d 'threads with this name only'

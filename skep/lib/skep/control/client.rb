@@ -26,13 +26,9 @@ module Skep
 
       # timeout: how many seconds to wait for the answer; nil waits for ever.
       def call(command, timeout: TIMEOUT, **facts)
-        request = request(Connection.method(:connect), command, facts, timeout)
-        @peer = request.peer
-        answer = request.wait(timeout && (OS.now + timeout))
+        answer = ask(command, timeout, facts)
         other_version(command, facts.keys) if answer["error"]&.match?(UNKNOWN)
         answer
-      ensure
-        request&.close
       end
 
       # Raises OtherVersion unless the supervisor takes these fields of the command: one of an older
@@ -84,6 +80,14 @@ module Skep
 
       private
 
+      def ask(command, timeout, facts = {})
+        request = request(Connection.method(:connect), command, facts, timeout)
+        @peer = request.peer
+        request.wait(timeout && (OS.now + timeout))
+      ensure
+        request&.close
+      end
+
       def commands
         call("commands")["commands"].to_h
       rescue OtherVersion
@@ -96,7 +100,7 @@ module Skep
 
       # Returns the supervisor's version of skep; nil: it doesn't say so.
       def version
-        status["skep"]
+        ask("status", TIMEOUT).dig("status", "skep")
       rescue Skep::Error
         nil
       end

@@ -102,12 +102,14 @@ class NodeProfilerTest < Skep::TestCase
     end
   end
 
-  # Returns seconds by thread, innermost frame and topic.
+  # Returns seconds by thread, innermost frame (hot for what that calls) and topic.
   def seconds(part, state)
     threads, labels, frames = part.values_at("threads", "labels", "frames")
     stacks = part["stacks"].select { |stack| stack.first == state }
     stacks.each_with_object(Hash.new(0.0)) do |(_, thread, label, _, numbers, time), sums|
-      sums[[threads[thread], (frames[numbers.first][0] if numbers.any?), labels[label]["topic"]]] += time
+      names = numbers.map { |number| frames[number][0] }
+      name = names.grep(/\bhot\z/).first || names.first
+      sums[[threads[thread], name, labels[label]["topic"]]] += time
     end
   end
 end

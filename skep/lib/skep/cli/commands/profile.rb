@@ -18,8 +18,7 @@ module Skep
         LONGEST = Swarm::Profiling::MAX_SECONDS
         MARGIN = 30.0 # seconds that a swarm may take to answer, beyond those of the profile
         TOP = 10
-        OLD = /\Aunknown command/
-        private_constant :SECONDS, :LONGEST, :MARGIN, :TOP, :OLD
+        private_constant :SECONDS, :LONGEST, :MARGIN, :TOP
 
         private
 
@@ -81,17 +80,11 @@ module Skep
         def ask_for(path, seconds)
           answer = Control::Client.new(path).call("profile", seconds:, timeout: seconds + MARGIN)
           error = answer["error"]
-          raise CommandFailed, too_old(path) if error&.match?(OLD)
           raise CommandFailed, error if error
 
           Control::Profile.of(answer["profile"])
         rescue Control::InvalidAnswer => e
           raise Control::Unreachable.because(path, e)
-        end
-
-        def too_old(path)
-          "swarm #{name_of(path)} runs an older skep, which can't profile: restart it, so that " \
-            "it runs skep #{VERSION}"
         end
 
         def absent(node)
