@@ -61,14 +61,16 @@ class LivenessMonitorTest < Skep::TestCase
     assert_equal [[0, :hung, 0]], @failed_nodes
   end
 
-  test "a spare that is stepping in isn't hung before it has answered" do
-    spare = node(0)
+  test "a spare that is stepping in is judged by the swarm's timeout until it has answered" do
+    @liveness_monitor = liveness_monitor({ "liveness_timeout" => 0.02 })
+    spare = node(0, 0)
     spare.stepping_in = true
-    turn_until { @node_table.checks == 6 }
+    began = Skep::OS.now
+    turn_until { @node_table.checks == 3 }
     assert_empty @failed_nodes
     assert_empty @liveness_monitor.slow(spare, Skep::OS.now + 60)
-    spare.stepping_in = false
     turn_until { @failed_nodes.any? }
+    assert_operator Skep::OS.now - began, :>=, TIMEOUT
   end
 
   test "reports the hung thread of a node that still beats" do

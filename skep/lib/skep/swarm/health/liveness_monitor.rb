@@ -27,6 +27,7 @@ module Skep
         private_constant :MIN_INTERVAL, :SLOW_INTERVAL
 
         def initialize(config, loop:, scoreboard:, node_table:, events:, &on_failure)
+          @config = config
           @loop = loop
           @scoreboard = scoreboard
           @node_table = node_table
@@ -47,7 +48,7 @@ module Skep
         # Returns the IPC::Scoreboard::ThreadStatus of the threads that have made no progress for
         # half of the liveness_timeout of the node's work.
         def slow(node, now = OS.now)
-          return [] unless beats?(node) && node.options.liveness_timeout
+          return [] unless beats?(node) && !node.stepping_in? && node.options.liveness_timeout
 
           @scoreboard.of(node).reject do |status|
             policy(node).seconds_to_slow(status, now).positive?
@@ -80,7 +81,12 @@ module Skep
 
         private
 
-        def policy(node) = @policies.fetch(node.options.beats_within)
+        # A spare that is stepping in still beats as the swarm asks for, not as the work that it is
+        # given.
+        def policy(node)
+          options = node.stepping_in? ? @config : node.options
+          @policies.fetch(options.beats_within)
+        end
 
         def check_by(due)
           return if @timer&.pending? && @timer.deadline <= due
@@ -101,11 +107,7 @@ module Skep
           check_by(now + [*seconds, @shortest].min.clamp(MIN_INTERVAL..))
         end
 
-        # A spare that is stepping in still beats as the swarm asks for, not as the work that it is
-        # given; it has boot_timeout to answer.
-        def beats?(node)
-          node.ready? && !node.stepping_in? && !node.lost? && !node.failing?
-        end
+        def beats?(node) = node.ready? && !node.lost? && !node.failing?
 
         # If this check comes so late that the supervisor was stopped or starved, the nodes may have
         # been, too: extends their deadlines.
