@@ -49,12 +49,6 @@ def seconds_for(samples, swarm)
   (samples / rate).ceil.clamp(3, LONGEST)
 end
 
-# Returns the command in the background: a lambda that waits for its output and its status.
-def profile_later(swarm, *words)
-  thread = Thread.new { swarm.command("profile", *words) }
-  -> { thread.value }
-end
-
 Scenario.play do
   missing "skep's C part" unless Skep::OS.native?
   swarm = run_swarm(SOURCE)
@@ -87,22 +81,20 @@ Scenario.play do
     output.match?(/^\d+\.\d+% .*Bill\.sixty +.*swarm\.rb:\d+/)
   end
 
-  first = profile_later(swarm, "30", "--json", "--output", file)
-  refused = nil
-  swarm.follow("a second profile is refused") do
-    refused = swarm.skep("profile", "1", "--output", file)
-  end
-  must("say when to try again: #{refused}") do
-    refused.match?(/another profile .* try again in \d+ s/)
+  first = swarm.client("hot").call_async("profile", seconds: 30)
+  refused = swarm.skep("profile", "1", "--output", file)
+  must("refuse a second profile, and say when to try again: #{refused}") do
+    refused&.match?(/another profile .* try again in \d+ s/)
   end
   swarm.kill(ready[1]["pid"])
   died = swarm.await("node_died")
-  output, status = first.call
-  must("show the others: #{output}") { status.success? && output.include?("Bill.sixty") }
-  must("name the node that died: #{output}") do
-    output.include?("node #{died["node"]} (pid #{died["pid"]}) isn't in the profile: " \
-                    "it ended meanwhile")
+  answer = first.wait(Skep::OS.now + Patience.of(60))
+  first.close
+  missing = answer.dig("profile", "missing").map { |node| node.values_at("node", "pid", "why") }
+  must("name the node that died: #{missing}") do
+    missing == [[died["node"], died["pid"], "it ended meanwhile"]]
   end
+  must("have the others") { answer.dig("profile", "nodes").size == 3 }
 
   swarm.await("node_ready")
   stopped = ready[2]["pid"]
