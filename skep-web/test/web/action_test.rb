@@ -41,6 +41,19 @@ class WebActionTest < Skep::TestCase
     assert_equal "skep web: ada sent profile to hive\n", errors.string
   end
 
+  test "each command has only fields that a supervisor takes" do
+    web = serve(user: "ada", password: "secret")
+    cookie, token = log_in_with_token(web)
+    commands = Skep::Web::Action.const_get(:COMMANDS)
+    commands.each { |command| act(web, command, { nodes: 1, work: "orders" }, cookie:, token:) }
+    fields = Skep::Control::CommandHandler::FIELDS
+    assert_equal commands, received.map { |sent| sent["command"] }
+    foreign = received.to_h { |sent|
+  [sent["command"], sent.keys - ["v", "command", *fields.fetch(sent["command"])]]
+}
+    assert_empty foreign.reject { |_, names| names.empty? }
+  end
+
   test "a profile needs a visitor that may act" do
     web = serve
     cookie, token = enter(web)

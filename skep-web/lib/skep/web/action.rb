@@ -42,7 +42,8 @@ module Skep
         case command
         when "scale" then { nodes: @form["nodes"], work: @form["work"] }.compact
         when "profile" then { seconds: PROFILE_SECONDS, timeout: PROFILE_TIMEOUT }
-        else { wait: false }
+        when "restart", "reload" then { wait: false }
+        else {}
         end
       end
 
