@@ -7,6 +7,7 @@
 #include "skep.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <ruby/debug.h>
@@ -42,8 +43,12 @@ static struct skep_stack skep_ring[SKEP_RING];
 static uint64_t skep_ring_head, skep_ring_tail;
 static uint64_t skep_ring_lost;
 static volatile sig_atomic_t skep_sampling;
-/* initial-exec: otherwise a thread's first use of it, in the handler, may allocate memory. */
-static __thread uint32_t skep_label __attribute__((tls_model("initial-exec")));
+/*
+ * A thread's label. Not __thread: a thread's first use of that, in the handler, may allocate memory,
+ * and musl can't load a library that avoids it by the model initial-exec. pthread_getspecific(3) only
+ * reads.
+ */
+static pthread_key_t skep_label;
 
 /* The distinct frames of this profile. A frame's number is its index + 1; 0 are all beyond the most. */
 static VALUE skep_frames[SKEP_MOST_FRAMES];
@@ -107,7 +112,7 @@ skep_sampler_signal(int signal)
     stack = skep_ring_reserve();
     if (stack) {
         stack->tid = (uint32_t)syscall(SYS_gettid);
-        stack->label = skep_label;
+        stack->label = (uint32_t)(uintptr_t)pthread_getspecific(skep_label);
         skep_stack_copy(stack);
         __atomic_store_n(&stack->done, 1, __ATOMIC_RELEASE);
     } else {
@@ -258,7 +263,9 @@ skep_sampler_frame(VALUE self, VALUE number)
 static VALUE
 skep_sampler_set_label(VALUE self, VALUE label)
 {
-    skep_label = NUM2UINT(label);
+    int error = pthread_setspecific(skep_label, (void *)(uintptr_t)NUM2UINT(label));
+
+    if (error) rb_syserr_fail(error, "pthread_setspecific(3)");
     return label;
 }
 
@@ -289,7 +296,9 @@ void
 skep_init_stack_sampler(VALUE os)
 {
     VALUE module = rb_define_module_under(os, "StackSampler");
+    int error = pthread_key_create(&skep_label, NULL);
 
+    if (error) rb_syserr_fail(error, "pthread_key_create(3)");
     rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &skep_sampler_type, skep_ring));
     rb_define_singleton_method(module, "start", skep_sampler_start, 1);
     rb_define_singleton_method(module, "take", skep_sampler_take, 0);
