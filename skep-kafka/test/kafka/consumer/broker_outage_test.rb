@@ -74,6 +74,21 @@ module Skep
         assert_empty @events
       end
 
+      test "reports an outage if no broker answers after the session has ended" do
+        @broker.down!
+        @broker_outage.session_lost
+        turn_until { @broker_outage.certain? }
+
+        assert_match(/session has ended/, @shown.outage.fetch("error"))
+        @broker.up!
+        turn_until { !@broker_outage.suspected? }
+
+        @broker_outage.session_lost
+        turn_until { !@broker_outage.suspected? }
+
+        assert_equal %w[kafka_disconnected kafka_reconnected], @events.map(&:first)
+      end
+
       test "the status has an outage while it lasts" do
         @broker.down!
         @broker_outage.take_error(ALL_DOWN)

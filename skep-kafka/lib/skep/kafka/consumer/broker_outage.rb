@@ -8,6 +8,7 @@
 #                                    changed: -> { … })
 #   broker_outage.take_error(event)     # true if it is part of an outage, and needs no other report
 #   broker_outage.no_answer(code)       # to a request, while the loop doesn't turn
+#   broker_outage.session_lost          # the member has lost its partitions, at such a time
 #   broker_outage.suspected?; broker_outage.certain?
 #
 # `changed` is called when an outage begins or ends, unless the loop doesn't turn.
@@ -57,6 +58,13 @@ module Skep
           return end_outage if @query.io.wait_readable(0)
 
           report_outage if OS.now - @since >= SETTLE
+        end
+
+        # Heartbeats may have had no answer, and newer versions of librdkafka report nothing else
+        # before each connection has timed out.
+        def session_lost
+          @cause ||= "the group's session has ended, maybe because heartbeats get no answer"
+          begin_outage unless suspected?
         end
 
         # Returns true if all brokers seem to be down.

@@ -69,6 +69,7 @@ module Skep
         # #finish_revocation `mark` returns false.
         def partitions_revoked(list)
           @lost = lost = @consumer.lost?
+          @broker_outage.session_lost if lost
           revoke(list.keys, list, lost) { |done| done }
         end
 
