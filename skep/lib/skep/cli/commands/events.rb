@@ -25,8 +25,8 @@ module Skep
           parser.on("--since AGO", "those of the last 30s, 10m or 2h") do |text|
             options[:since] = seconds(text)
           end
-          parser.on("--level LEVEL", "those of this level or above: #{LEVELS.join(", ")}; " \
-                                     "else info") { |text| options[:level] = level(text) }
+          parser.on("--level LEVEL", "events of this level and above: #{LEVELS.join(", ")}; " \
+                                     "default info") { |text| options[:level] = level(text) }
           parser.on("--follow", "also those to come, until ^C") { options[:follow] = true }
           parser.on("--json", "one line of JSON for each") { options[:json] = true }
         end

@@ -9,7 +9,7 @@ module Skep
   module CLI
     module Commands
       class Profile < SwarmCommand
-        SUMMARY = "Sample all nodes of a running swarm and show the hottest methods"
+        SUMMARY = "Sample all nodes for 10 s, or SECONDS (1 to 300), and show the hottest methods"
         USAGE = "skep profile [NAME] [SECONDS] [options]"
         EXAMPLES = ["skep profile", "skep profile billing 30",
                     "skep profile billing --work orders --output /tmp/orders.json",
@@ -28,7 +28,8 @@ module Skep
             options[:output] = path
           end
           parser.on("--state STATE", Control::Profile::STATES.keys,
-                    "show threads in it: cpu, queue (for a CPU), gvl, wait (cpu)") do |state|
+                    "show threads in this state: cpu, queue (they wait for a CPU), " \
+                    "gvl (for the GVL), wait (for anything else); default cpu") do |state|
             options[:state] = state
           end
           filters(parser)

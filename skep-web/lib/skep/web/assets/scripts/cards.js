@@ -26,8 +26,8 @@ export function showCards(view, history) {
   const restarts = nodes.reduce((sum, [, node]) => sum + node.restarts, 0)
   cards.nodes.show(format.count(sums.ready), `of ${sums.nodes ?? 0}`,
                    [sums.spares && `${sums.spares} spare`, `${format.count(restarts)} restarts`].filter(Boolean).join(", "))
-  cards.rate.show(format.count(sums.rate), "per second", top(history, "rate", (value) => `peak ${format.count(value)}`))
-  cards.lag.show(format.count(sums.lag), sums.lag_unknown ?? "", top(history, "lag", (value) => `peak ${format.count(value)}`))
+  cards.rate.show(format.count(sums.rate), "per second", top(history, "rate", sums.rate, (value) => `peak ${format.count(value)}`))
+  cards.lag.show(format.count(sums.lag), sums.lag_unknown ?? "", top(history, "lag", sums.lag, (value) => `peak ${format.count(value)}`))
   cards.lag.element.hidden = sums.lag == null
   cards.memory.show(format.bytes(sums.own + sums.shared), "", `${format.bytes(sums.own)} private`)
   showStrip(view.nodes ?? {})
@@ -38,8 +38,8 @@ export function showCards(view, history) {
   }
 }
 
-function top(history, line, describe) {
-  const known = (history.lines[line] ?? []).filter((value) => value != null)
+function top(history, line, now, describe) {
+  const known = [...(history.lines[line] ?? []), now].filter((value) => value != null)
   return known.length ? describe(Math.max(...known)) : ""
 }
 

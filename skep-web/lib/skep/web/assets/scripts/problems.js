@@ -53,7 +53,7 @@ function showSince(place, since) {
 }
 
 function count(problems, all = problems.length) {
-  const urgent = ["critical", "warning"].map((level) => [level, problems.filter((one) => one.level === level).length])
+  if (all > MOST) return `${all}, the first ${MOST} of them here`
+  return ["critical", "warning"].map((level) => [level, problems.filter((one) => one.level === level).length])
     .filter(([, number]) => number).map(([level, number]) => `${number} ${level}${level === "warning" && number > 1 ? "s" : ""}`).join(", ")
-  return [urgent, all > MOST && `the first ${MOST} of ${all}`].filter(Boolean).join("; ")
 }
