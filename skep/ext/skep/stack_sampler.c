@@ -13,6 +13,7 @@
 #include <ruby/debug.h>
 #include <ruby/st.h>
 #include <ruby/thread.h>
+#include <ruby/version.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,6 +22,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+/* In Ruby 3.2 the stack of a thread that begins or ends can't be read. */
+#define SKEP_CAN_SAMPLE (RUBY_API_VERSION_MAJOR != 3 || RUBY_API_VERSION_MINOR != 2)
 #define SKEP_RING 1024
 #define SKEP_DEPTH 200 /* frames, the innermost */
 #define SKEP_NEAR 16 /* of those, among which the innermost line of Ruby code is looked for */
@@ -43,6 +46,7 @@ static struct skep_stack skep_ring[SKEP_RING];
 static uint64_t skep_ring_head, skep_ring_tail;
 static uint64_t skep_ring_lost;
 static volatile sig_atomic_t skep_sampling;
+static int skep_process_ends;
 /*
  * A thread's label. Not __thread: a thread's first use of that, in the handler, may allocate memory,
  * and musl can't load a library that avoids it by the model initial-exec. pthread_getspecific(3) only
@@ -163,9 +167,11 @@ skep_sampler_free(void)
            action.sa_handler == skep_sampler_signal;
 }
 
+/* The frames, and samples that an earlier profile has left. */
 static void
 skep_sampler_forget(void)
 {
+    for (; skep_ring_tail < skep_ring_head; skep_ring_tail++) skep_ring[skep_ring_tail % SKEP_RING].done = 0;
     skep_frame_count = 0;
     st_clear(skep_frame_numbers);
 }
@@ -180,7 +186,7 @@ skep_sampler_start(VALUE self, VALUE microseconds)
     struct sigaction action = { .sa_handler = skep_sampler_signal, .sa_flags = SA_RESTART };
     long interval = NUM2LONG(microseconds);
 
-    if (!skep_sampler_free()) return Qfalse;
+    if (!SKEP_CAN_SAMPLE || skep_process_ends || !skep_sampler_free()) return Qfalse;
     if (!skep_frame_numbers) skep_frame_numbers = st_init_numtable();
     skep_sampler_forget();
     sigemptyset(&action.sa_mask);
@@ -242,6 +248,14 @@ skep_sampler_stop(VALUE self)
     return Qnil;
 }
 
+/* Ruby takes its threads and its heap apart next: no stack may be read from here on. */
+static void
+skep_sampler_end(VALUE unused)
+{
+    skep_process_ends = 1;
+    skep_sampler_stop(Qnil);
+}
+
 static VALUE
 skep_sampler_lost(VALUE self)
 {
@@ -299,6 +313,7 @@ skep_init_stack_sampler(VALUE os)
     int error = pthread_key_create(&skep_label, NULL);
 
     if (error) rb_syserr_fail(error, "pthread_key_create(3)");
+    rb_set_end_proc(skep_sampler_end, Qnil);
     rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &skep_sampler_type, skep_ring));
     rb_define_singleton_method(module, "start", skep_sampler_start, 1);
     rb_define_singleton_method(module, "take", skep_sampler_take, 0);

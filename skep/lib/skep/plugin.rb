@@ -37,9 +37,11 @@ module Skep
       def find(name)
         return @added[name] if @added.key?(name) || @absent.include?(name)
 
-        @absent = [*@absent, name].last(MOST_ABSENT)
-        load_file(name) if name.is_a?(String) && name.match?(NAME)
-        @absent -= [name] if @added.key?(name)
+        begin
+          load_file(name) if name.is_a?(String) && name.match?(NAME)
+        ensure # another thread that asks meanwhile waits for the same file, in `require`
+          @absent = [*@absent, name].last(MOST_ABSENT) unless @added.key?(name)
+        end
         @added[name]
       end
 

@@ -46,7 +46,7 @@ class CommandHandlerTest < Skep::TestCase
     supervisor = Failing.new(-> { {} })
     { '{"v":1,"command":"restart","pool":"web"}' =>
         'unknown field "pool" of restart: there are node, work, wait',
-      '{"command":"stop","now":true}' => 'unknown field "now" of stop: it takes none' }
+      '{"command":"status","now":true}' => 'unknown field "now" of status: it takes none' }
       .each { |request, error| assert_equal [{ error: }], ask(supervisor, request) }
     commands = ask(supervisor, '{"command":"commands"}').first[:commands]
     assert_equal %w[node work wait], commands["restart"]

@@ -123,8 +123,15 @@ module Skep
       def give_back
         ::SolidQueue::Process.find_each do |row|
           slot, process = row.metadata.values_at(SLOT, PROCESS)
-          row.deregister if slot == @marks[SLOT] && Guest::ProcessName.gone?(process)
+          row.deregister if slot == @marks[SLOT] && gone?(row, process || row.pid)
         end
+      end
+
+      # A process of another container can't be seen: it is gone if its row stays as it is.
+      def gone?(row, process)
+        return Guest::ProcessName.gone?(process) if Guest::ProcessName.here?(process)
+
+        row.last_heartbeat_at < (1.5 * ::SolidQueue.process_heartbeat_interval).seconds.ago
       end
 
       # Gives back jobs whose process has no row, as it was removed before the last of them was
@@ -133,8 +140,15 @@ module Skep
       def give_back_orphans
         @orphans_at = OS.now + ::SolidQueue.process_heartbeat_interval.to_f
         found = ::SolidQueue::ClaimedExecution.orphaned.ids
-        ::SolidQueue::ClaimedExecution.where(id: found & @orphans).release_all
+        (found & @orphans).each { |id| release_orphan(id) }
         @orphans = found
+      end
+
+      # Another process may have released it, and a worker done it, since it was found.
+      def release_orphan(id)
+        ::SolidQueue::ClaimedExecution.transaction do
+          ::SolidQueue::ClaimedExecution.lock.find_by(id:)&.release
+        end
       end
 
       # Solid Queue marks the jobs of processes without a heartbeat as failed, as those of a host

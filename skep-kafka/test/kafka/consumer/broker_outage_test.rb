@@ -89,6 +89,14 @@ module Skep
         assert_equal %w[kafka_disconnected kafka_reconnected], @events.map(&:first)
       end
 
+      test "a session that ends after the close begins nothing" do
+        @broker_outage.close
+        @loop.close
+        @broker_outage.session_lost
+
+        refute_predicate @broker_outage, :suspected?
+      end
+
       test "the status has an outage while it lasts" do
         @broker.down!
         @broker_outage.take_error(ALL_DOWN)

@@ -37,6 +37,8 @@ module Skep
         Control::Client.new(path(swarm)).call(command, **arguments)
       rescue Control::Unreachable
         raise no_answer(swarm)
+      rescue Control::OtherVersion => e
+        raise RequestRefused.new(409, e.message)
       end
 
       private

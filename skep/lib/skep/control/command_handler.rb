@@ -17,8 +17,8 @@ module Skep
     class CommandHandler
       # Each command's fields. One that isn't here is refused: to ignore it would do something else
       # than a newer client has asked for.
-      FIELDS = { "status" => [], "follow" => [], "history" => %w[live series], "stop" => [],
-                 "quiet" => [], "resume" => [], "backtraces" => [],
+      FIELDS = { "status" => [], "follow" => [], "history" => %w[live series], "stop" => %w[wait],
+                 "quiet" => %w[wait], "resume" => %w[wait], "backtraces" => %w[wait],
                  "profile" => %w[seconds],
                  "restart" => %w[node work wait], "reload" => %w[wait],
                  "scale" => %w[nodes work works], "chaos" => %w[node order bytes],

@@ -109,7 +109,7 @@ module Skep
 
       # most: how many.
       def top(state, most)
-        all = seconds(state)
+        all = [seconds(state), Float::MIN].max
         groups = of(state).group_by { |stack| place(stack).first(2) }
         rows = groups.map do |(name, file), stacks|
           seconds = stacks.sum(&:seconds)

@@ -214,9 +214,11 @@ module Skep
       def __in_flight_next(heartbeat, text)
         return if @clears_suspects || (@crash_suspects.nil? && @suspects.to_a.empty?)
 
-        outlived = (@suspected ||= {}.compare_by_identity).delete(heartbeat)
-        __crash_suspects.clear(outlived) if outlived
         name = text.to_s.byteslice(0, OS::SharedPage::BLOB).scrub("") # as on the page
+        outlived = (@suspected ||= {}.compare_by_identity)[heartbeat]
+        return if outlived&.any? { |one| one.in_flight == name } # it says so once more
+
+        __crash_suspects.clear(@suspected.delete(heartbeat)) if outlived
         found = __crash_suspects.select { |one| one.in_flight == name }
         @suspected[heartbeat] = found if found.any?
       end

@@ -63,6 +63,8 @@ module Skep
         # Heartbeats may have had no answer, and newer versions of librdkafka report nothing else
         # before each connection has timed out.
         def session_lost
+          return if @closed
+
           @cause ||= "the group's session has ended, maybe because heartbeats get no answer"
           begin_outage unless suspected?
         end
@@ -73,17 +75,22 @@ module Skep
         # Returns true if no broker has answered for a while, so that the outage was reported.
         def certain? = @certain ? true : false
 
-        # Ends the metadata request.
         def close
-          [*@watch, *@timer].each(&:cancel)
-          @query&.close
-          @probe&.close
-          @query = @watch = @timer = nil
+          @closed = true
+          stop_asking
         end
 
         def inspect = "#<Skep::Kafka::Consumer::BrokerOutage#{" certain" if certain?}>"
 
         private
+
+        # Ends the metadata request.
+        def stop_asking
+          [*@watch, *@timer].each(&:cancel)
+          @query&.close
+          @probe&.close
+          @query = @watch = @timer = nil
+        end
 
         def begin_outage
           @since = OS.now
@@ -109,7 +116,7 @@ module Skep
 
         # A broker has answered.
         def end_outage
-          close
+          stop_asking
           duration = (OS.now - @since).round(3)
           if @certain
             @metrics&.outage = nil

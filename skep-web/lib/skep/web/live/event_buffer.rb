@@ -18,8 +18,8 @@ module Skep
         TEXT = 400
         SHOWN = %w[node pid mold].freeze # in other places
         INNER = %w[v mono swarm].freeze
-        ENTRIES = 200 # of an event's facts
-        LONG = 4000 # characters of a fact
+        ENTRIES = 50 # of an event's facts
+        LONG = 2000 # characters of a fact
         private_constant :LINES, :NODES, :TEXT, :SHOWN, :INNER, :ENTRIES, :LONG
 
         def initialize
@@ -34,16 +34,20 @@ module Skep
         def add(event)
           line = event.is_a?(Control::EventGap) ? gap(event) : line(event)
           @lines = [*@lines, line].last(LINES)
-          @whole = [*@whole, event].last(LINES)
+          @whole = [*@whole, whole(event)].last(LINES)
           line
         end
 
         def facts(seq, time)
           event = @whole.find { |one| one.is_a?(Hash) && one["seq"] == seq && one["time"] == time }
-          event && BoundedFacts.new(entries: ENTRIES, text: LONG).of(event.except(*INNER))
+          event&.except(*INNER)
         end
 
         private
+
+        def whole(event)
+          event.is_a?(Hash) ? BoundedFacts.new(entries: ENTRIES, text: LONG).of(event) : event
+        end
 
         # seq: the page tells lines apart by it.
         def gap(gap)
