@@ -7,8 +7,11 @@ require_relative "../support/web_client"
 # The program of docs/guides/embedding.md, and Solid Queue in it: Puma, Sidekiq, Solid Queue and a
 # Kafka consumer of one Rails application in one swarm. Each request enqueues a job for both. A
 # reload, with nodes killed before it, fails no request and loses no job and no message, and jobs
-# run in Rails' executor.
+# run in Rails' executor. With SKEP_ROUNDS=20 there are 20 reloads, each with kills before it, and
+# one work leaks memory, so that its limit replaces its node again and again.
 SECONDS = 120.0 # of a reload, and until the jobs are done
+ROUNDS = Integer(ENV.fetch("SKEP_ROUNDS", 1))
+LEAK = ROUNDS > 1 ? 1 << 20 : 0 # bytes a job
 
 RailsScenario.play do
   edit = ->(path, from, to) { write(path, File.read("#{root}/#{path}").sub(from, to)) }
@@ -48,6 +51,7 @@ RailsScenario.play do
       queue_as :quick
 
       def perform(number)
+        ($leaked ||= []) << ("x" * #{LEAK})
         Note.create!(number: 10_000_000 + number, text: "executor: \#{Rails.application.executor.active?}")
       end
     end
@@ -63,7 +67,8 @@ RailsScenario.play do
   page = Page.new(File.expand_path("../../../docs/guides/embedding.md", __dir__))
   program = page.programs.fetch("swarm.rb")
   brokers = "\"bootstrap.servers\": ENV.fetch(\"KAFKA_BROKERS\")"
-  quick = "swarm.work(Skep::SolidQueue.new(threads: 2, queues: %w[quick]), nodes: 1)"
+  quick = "swarm.work(Skep::SolidQueue.new(threads: 2, queues: %w[quick]), nodes: 1" \
+          "#{", memory_limit: \"400M\"" if ROUNDS > 1})"
   { brokers => "#{brokers}, \"auto.offset.reset\": \"earliest\", " \
                "**JSON.parse(ENV.fetch(\"KAFKA\"), symbolize_names: true)",
     "require \"skep/puma\"" => "require \"skep/puma\"\nrequire \"skep/solid_queue\"",
@@ -94,28 +99,31 @@ RailsScenario.play do
   swarm.follow("requests are answered", seconds: SECONDS) { answered.call >= 20 }
   orders = 500
   seeder = Skep::Kafka::Testing::TopicSeeder.new(broker.bootstrap_servers, "orders")
-  seeder.publish(Array.new(orders) { |id| [id.to_s, JSON.generate(id:), id % 4] })
-  seeder.close
-  # All but those of Puma, whose requests in flight would be lost.
   socket = Skep::Control::Client.new("#{directory}/shop.sock")
-  nodes = socket.call("status").fetch("status")["nodes"]
-  nodes.select { |node| node["id"] > 1 }.each do |node|
-    swarm.kill(node["pid"])
-    swarm.await(GONE) { |event| event["pid"] == node["pid"] }
+  ROUNDS.times do |round|
+    ids = (round * orders)...((round + 1) * orders)
+    seeder.publish(ids.map { |id| [id.to_s, JSON.generate(id:), id % 4] })
+    # All but those of Puma, whose requests in flight would be lost.
+    nodes = socket.call("status").fetch("status")["nodes"]
+    nodes.select { |node| node["id"] > 1 }.each do |node|
+      swarm.kill(node["pid"])
+      swarm.await(GONE) { |event| event["pid"] == node["pid"] }
+    end
+    before = answered.call
+    reload = Thread.new { socket.call("reload", timeout: Patience.of(SECONDS)) }
+    swarm.follow("the reload is over", seconds: SECONDS) { !reload.alive? }
+    answer = reload.value
+    must("reload: #{answer}; #{swarm.account}") { answer["done"] == "reload" }
+    swarm.follow("requests are answered after it") { answered.call >= before + 20 }
   end
-  before = answered.call
-  reload = Thread.new { socket.call("reload", timeout: Patience.of(SECONDS)) }
-  swarm.follow("the reload is over", seconds: SECONDS) { !reload.alive? }
-  answer = reload.value
-  must("reload: #{answer}; #{swarm.account}") { answer["done"] == "reload" }
-  swarm.follow("requests are answered after it") { answered.call >= before + 20 }
+  seeder.close
   clients.each(&:stop)
 
   failures = clients.flat_map(&:failures)
   must("answer all requests, not fail #{failures.size}: #{failures.first(3)}") { failures.empty? }
   requests = clients.flat_map(&:accepted)
   numbers = requests + requests.map { |number| 10_000_000 + number } +
-            Array.new(orders) { |id| 20_000_000 + id }
+            Array.new(orders * ROUNDS) { |id| 20_000_000 + id }
   swarm.follow(-> { "#{noted} of #{numbers.size} jobs and orders are done" }, seconds: SECONDS) do
     noted >= numbers.size
   end
@@ -123,6 +131,11 @@ RailsScenario.play do
   must("do each job, not lose #{missing.size}: #{missing.first(3)}") { missing.empty? }
   texts = rows("SELECT DISTINCT text FROM notes").flatten
   must("run jobs in the executor, not: #{texts}") { texts == ["executor: true"] }
+  if LEAK.positive?
+    replaced = swarm.output_of("events", "shop").lines.grep(/memory_limit/).size
+    puts "#{replaced} events of the memory limit"
+    must("replace the node that leaks") { replaced.positive? }
+  end
   must("stop with 0: #{swarm.account}") { swarm.stop.exitstatus.zero? }
   puts "#{requests.size} requests answered, #{numbers.size} jobs and orders done"
 end
