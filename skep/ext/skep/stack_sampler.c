@@ -46,7 +46,7 @@ static struct skep_stack skep_ring[SKEP_RING];
 static uint64_t skep_ring_head, skep_ring_tail;
 static uint64_t skep_ring_lost;
 static volatile sig_atomic_t skep_sampling;
-static int skep_process_ends;
+static pid_t skep_guarded, skep_ended; /* processes: skep_sampler_end will be called, and was */
 /*
  * A thread's label. Not __thread: a thread's first use of that, in the handler, may allocate memory,
  * and musl can't load a library that avoids it by the model initial-exec. pthread_getspecific(3) only
@@ -176,6 +176,21 @@ skep_sampler_forget(void)
     st_clear(skep_frame_numbers);
 }
 
+static void
+skep_sampler_halt(void)
+{
+    if (skep_sampling) skep_sampler_timer(0);
+    skep_sampling = 0;
+}
+
+/* Ruby takes its threads and its heap apart next: no stack may be read from here on. */
+static void
+skep_sampler_end(VALUE unused)
+{
+    skep_ended = getpid();
+    skep_sampler_halt();
+}
+
 /*
  * The handler stays after a stop, as a signal may still be pending: it does nothing then. A fork's
  * child has no such timer.
@@ -186,7 +201,9 @@ skep_sampler_start(VALUE self, VALUE microseconds)
     struct sigaction action = { .sa_handler = skep_sampler_signal, .sa_flags = SA_RESTART };
     long interval = NUM2LONG(microseconds);
 
-    if (!SKEP_CAN_SAMPLE || skep_process_ends || !skep_sampler_free()) return Qfalse;
+    if (!SKEP_CAN_SAMPLE || skep_ended == getpid() || !skep_sampler_free()) return Qfalse;
+    if (skep_guarded != getpid()) rb_set_end_proc(skep_sampler_end, Qnil);
+    skep_guarded = getpid();
     if (!skep_frame_numbers) skep_frame_numbers = st_init_numtable();
     skep_sampler_forget();
     sigemptyset(&action.sa_mask);
@@ -243,17 +260,8 @@ skep_sampler_take(VALUE self)
 static VALUE
 skep_sampler_stop(VALUE self)
 {
-    if (skep_sampling) skep_sampler_timer(0);
-    skep_sampling = 0;
+    skep_sampler_halt();
     return Qnil;
-}
-
-/* Ruby takes its threads and its heap apart next: no stack may be read from here on. */
-static void
-skep_sampler_end(VALUE unused)
-{
-    skep_process_ends = 1;
-    skep_sampler_stop(Qnil);
 }
 
 static VALUE
@@ -313,7 +321,6 @@ skep_init_stack_sampler(VALUE os)
     int error = pthread_key_create(&skep_label, NULL);
 
     if (error) rb_syserr_fail(error, "pthread_key_create(3)");
-    rb_set_end_proc(skep_sampler_end, Qnil);
     rb_gc_register_mark_object(TypedData_Wrap_Struct(rb_cObject, &skep_sampler_type, skep_ring));
     rb_define_singleton_method(module, "start", skep_sampler_start, 1);
     rb_define_singleton_method(module, "take", skep_sampler_take, 0);

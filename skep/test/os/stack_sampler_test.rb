@@ -96,6 +96,18 @@ class StackSamplerTest < Skep::TestCase
     assert_nil Sampler.times(2**22)
   end
 
+  test "a process that ends while it is sampled ends well" do # Ruby frees its heap meanwhile
+    ends = Array.new(8) do
+      pid = fork do
+        heap = Array.new(400_000) { |number| "string number #{number} " * 3 }
+        Sampler.start(1_000) || abort("no sampler")
+        exit(heap.size == 400_000) # not that of Minitest: its end procs are at_exit blocks
+      end
+      Process.wait2(pid).last
+    end
+    assert_equal [true], ends.map(&:success?).uniq, ends
+  end
+
   private
 
   def six_parts
