@@ -3,8 +3,9 @@
 require_relative "scenario"
 
 # Two jobs of Solid Queue, while their process is killed after each of its SQL statements in turn (a
-# third of them each day; all with SKEP_STEP=1): the next process of its slot does what is left. A process that ends leaves the rows of the next
-# one of its slot, which has begun before. A job whose process has no row any more is done, too.
+# third of them each day; all with SKEP_STEP=1): the next process of its slot does what is left. A
+# process that ends leaves the rows of the next one of its slot, which has begun before. A job whose
+# process has no row any more is done, too.
 SOURCE = <<~'RUBY'
   require "skep/solid_queue"
   Actors = Skep::SolidQueue::Actors
