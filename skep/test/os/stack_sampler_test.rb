@@ -98,7 +98,7 @@ class StackSamplerTest < Skep::TestCase
   end
 
   test "a process that ends while it is sampled ends well" do # Ruby frees its heap meanwhile
-    ends = Array.new(8) do
+    ends = Array.new(4) do
       pid = fork do
         heap = Array.new(400_000) { |number| "string number #{number} " * 3 }
         Sampler.start(1_000) || abort("no sampler")
