@@ -98,7 +98,7 @@ module Skep
             reports: node.unhealthy_reports.size }
         end
 
-        # A source names its threads after their numbers: skep.kafka.worker.2.
+        # A source names its threads after their numbers: skep.KIND.worker.2.
         def hung_first(threads, number)
           threads.partition { |thread| named?(thread, number) }.flatten(1)
         end
