@@ -57,12 +57,14 @@ class RedactionTest < Skep::TestCase
                  redacted("lost redis://me:hunter2@host:1/2 and http://host/a:b@c")
   end
 
-  test "numbers by names of works, topics and events are no secrets, a number of a fact may be" do
+  test "numbers by names of works and topics are no secrets, a number of a fact may be" do
     facts = { from: 2, to: 5, works: { "tokens" => 3, "password_mails" => 2 },
               partitions: { "tokens" => [0, 1], "api_key" => [] } }
     assert_equal facts, Skep::Redaction.of(facts)
     assert_equal({ token: "[secret]", user: { password: "[secret]", name: "ada" } },
                  Skep::Redaction.of({ token: 123_456, user: { password: 1234, name: "ada" } }))
+    assert_equal({ db: { password: "[secret]", port: 5432 } },
+                 Skep::Redaction.of({ db: { password: 1234, port: 5432 } }))
     assert_equal({ works: { "redis://u:[secret]@h" => 3 } },
                  Skep::Redaction.of({ works: { "redis://u:hunter2@h" => 3 } }))
   end

@@ -39,26 +39,26 @@ module Skep
     HEADER = /(?<name>(?:authorization|(?:set-)?cookie)#{BETWEEN})
               (?:(?<quoted>#{QUOTED})|(?!\[secret\]|\*\*\*)[^\r\n"']+)/ix
     HINT = /pass|pwd|pw|secret|credential|key|token|authorization|cookie/i
-    private_constant :NAMES, :URL, :DSN, :BETWEEN, :QUOTED, :PLAIN, :WORD, :NAMED, :TOKEN,
+    LISTED = %w[works partitions held].freeze # hold numbers by names of works, topics
+    private_constant :LISTED, :NAMES, :URL, :DSN, :BETWEEN, :QUOTED, :PLAIN, :WORD, :NAMED, :TOKEN,
                      :HEADER, :HINT
 
     class << self
       # Returns plain data of the same shape, without secrets in its values and keys. Numbers by the
-      # names of works, topics or events are no secrets, whatever the names are: a Hash within the
-      # data that has nothing but numbers, or lists of them, keeps them.
+      # names of works or topics are no secrets, whatever the names are.
       # names: what is known of the names so far. A status has the same few in thousands of rows.
-      def of(value, names = {}, within: false)
+      def of(value, names = {}, within: nil)
         case value
         when Hash
           clean = {}
-          numbers = within && value.each_value.all? { |held| numbers?(held) }
+          numbers = LISTED.include?(within.to_s) && value.each_value.all? { |held| numbers?(held) }
           value.each_pair do |name, held|
             key, secret = names[name] ||= name(name)
             hidden = secret && !held.nil? && !numbers
-            clean[key] = hidden ? HIDDEN : of(held, names, within: true)
+            clean[key] = hidden ? HIDDEN : of(held, names, within: name)
           end
           clean
-        when Array then value.map { |held| of(held, names, within: true) }
+        when Array then value.map { |held| of(held, names) }
         when String then text(value)
         else value
         end

@@ -78,6 +78,13 @@ class ControlProfileTest < Skep::TestCase
     assert_equal({ "name" => "Order#total", "file" => APP, "line" => 10 }, total)
   end
 
+  test "a state that takes less than can be shown is no percent of it" do
+    idle = part([["gvl", 0, 0, 4, [1, 0], 0.0]])
+    node = { "node" => 0, "work" => "orders", "pid" => 7, "profile" => JSON.generate(idle) }
+    rows = Skep::Control::Profile.of({ **answer, "nodes" => [node] }).top("gvl", 5)
+    assert_equal [0.0], rows.map { |row| row[:percent] }
+  end
+
   private
 
   def profile = Control::Profile.of(answer)

@@ -16,7 +16,8 @@ module Skep
   module Control
     class CommandHandler
       # Each command's fields. One that isn't here is refused: to ignore it would do something else
-      # than a newer client has asked for.
+      # than a newer client has asked for. (`wait` means something to restart and reload only; pages
+      # of earlier checkouts send it with each command.)
       FIELDS = { "status" => [], "follow" => [], "history" => %w[live series], "stop" => %w[wait],
                  "quiet" => %w[wait], "resume" => %w[wait], "backtraces" => %w[wait],
                  "profile" => %w[seconds],

@@ -109,12 +109,13 @@ module Skep
 
       # most: how many.
       def top(state, most)
-        all = [seconds(state), Float::MIN].max
+        all = seconds(state)
         groups = of(state).group_by { |stack| place(stack).first(2) }
         rows = groups.map do |(name, file), stacks|
           seconds = stacks.sum(&:seconds)
           { name:, file:, line: heaviest(stacks) { |stack| place(stack).last },
-            seconds: seconds.round(3), percent: (100 * seconds / all).round(DECIMALS),
+            seconds: seconds.round(3),
+            percent: all.zero? ? 0.0 : (100 * seconds / all).round(DECIMALS),
             in: heaviest(stacks) { |stack| application(stack) } }
         end
         rows.sort_by { |row| [-row[:seconds], row[:name]] }.first(most)

@@ -145,7 +145,10 @@ module Skep
       def scaling_down? = stopping? && @scaling_down ? true : false
 
       # Returns true while the node is quiet or stopping. The work must take nothing new.
-      def quiet? = (@told_of_quiet = @quiet ? true : false) || stopping?
+      def quiet?
+        @told_of_quiet = @quiet ? true : false # in any of its threads: the work may end for it
+        @told_of_quiet || stopping?
+      end
 
       # Waits for that many seconds (nil: without limit). At stop or quiet it returns true early,
       # when quiet ends it returns false early.
