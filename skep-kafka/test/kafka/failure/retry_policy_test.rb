@@ -60,7 +60,11 @@ module Skep
       end
 
       test "dead-letters a message that isn't to be retried, and finds it among several" do
-        assert_equal :dead_letter, decide(error: Final.new, size: 1).first
+        [{ error: Final.new },
+{ error: Named.new, on_error: { Named => :dead_letter } }].each do |own|
+          found = decision(**own, size: 1)
+          assert_equal %i[dead_letter class], [found.action, found.why]
+        end
         assert_equal :one_by_one, decide(error: Final.new).first
         assert_equal :one_by_one, decide(error: Final.new, size: 1, halved: true).first
       end

@@ -128,7 +128,7 @@ module Skep
           when :hold
             @evidence.condemned(id)
             report_attempt(slice, attempt, history, nil, PAUSED)
-          when :dead_letter then dead_letter(item, attempt)
+          when :dead_letter then dead_letter(item, attempt, own: decision.why == :class)
           when :skip then skip(item)
           end
           decision
@@ -183,7 +183,8 @@ module Skep
                                   error: @report.clean(Metrics::EventReporter.describe(error)))
         end
 
-        def dead_letter(item, attempt)
+        # own: its failure says nothing about other messages.
+        def dead_letter(item, attempt, own:)
           slice = item.slice
           crashes = { crashes: attempt.crashes }.compact # for the dead letter's headers
           attempts = attempt.crashes || item.failures.count
@@ -192,7 +193,7 @@ module Skep
                                    to: @options.dead_letter_topic, attempts:, **crashes,
                                    through: @outputs)
           end
-          done(item, :dead_letters, own: RetryPolicy.own?(attempt.error, @options)) or return
+          done(item, :dead_letters, own:) or return
 
           @report.failed(:dead_lettered, slice, attempt.error, attempt: attempts, **crashes,
                                                                to: @options.dead_letter_topic)

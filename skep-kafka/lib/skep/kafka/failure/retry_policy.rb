@@ -45,9 +45,9 @@ module Skep
     module Failure
       module RetryPolicy
         # action: see above. seconds: the backoff; with awaits_success a success of the partition
-        # ends it early. why: :retry_for, that time is over; :dead_letter_topic, the message comes
-        # from there; of a retry, the cause, or :unproven, after max_attempts. cause: what
-        # FailureCause says, whatever is done.
+        # ends it early. why: :class, the error's class says so; :retry_for, that time is over;
+        # :dead_letter_topic, the message comes from there; of a retry, the cause, or :unproven,
+        # after max_attempts. cause: what FailureCause says, whatever is done.
         Decision = Struct.new(:action, :seconds, :why, :cause, :awaits_success,
                               keyword_init: true) do
           # Returns true if the message isn't tried again.
@@ -80,12 +80,6 @@ module Skep
             Decision.new(action: :retry, **backoff.of_retry)
           end
 
-          # Returns true if by its class the error is the message's own, whatever others do.
-          def own?(error, options)
-            decided = by_class(error, options)
-            decided == :dead_letter || (decided.nil? && error.is_a?(NonRetryable))
-          end
-
           private
 
           def action(attempt, history, evidence, options, now, cause)
@@ -100,11 +94,11 @@ module Skep
             dead_letter = attempt.one_message? ? :dead_letter : :one_by_one
             case by_class(attempt.error, options)
             when :retry then return :retry
-            when :dead_letter then return dead_letter
+            when :dead_letter then return dead_letter, :class
             when :pause then return attempt.one_message? ? :hold : :one_by_one
             end
             return :retry, cause unless options.max_attempts
-            return dead_letter if attempt.error.is_a?(NonRetryable)
+            return dead_letter, :class if attempt.error.is_a?(NonRetryable)
             return :retry, cause if tries(attempt, history) < options.max_attempts
             return :one_by_one if attempt.several?
 

@@ -49,7 +49,7 @@ module Skep
         # Returns the last backtraces of that node that were requested.
         def backtraces(swarm, node) = @pollers[swarm]&.events&.backtraces(node)
 
-        # Returns all facts of an event that pages show; nil: it isn't kept any more.
+        # Returns the facts of an event that pages show; nil: it isn't kept any more.
         def event(swarm, seq, time) = @pollers[swarm]&.events&.facts(seq, time)
 
         def close

@@ -9,7 +9,7 @@ module Skep
       #   buffer = EventBuffer.new
       #   buffer.add(event)            # => the line to show
       #   buffer.to_a                  # => the last lines
-      #   buffer.facts(42, time)       # => {"node" => 0, "error" => …}, all of that line's event;
+      #   buffer.facts(42, time)       # => {"node" => 0, "error" => …}, that line's event, bounded;
       #                                #    nil: it isn't kept any more
       #   buffer.backtraces("0")       # => {time, pid, threads}, the last of node 0
       class EventBuffer

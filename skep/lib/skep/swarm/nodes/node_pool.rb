@@ -610,7 +610,7 @@ module Skep
           return :unforked unless node.pid
           return :retired if node.retired?
 
-          node.end_by_quiet if node.ended_by_quiet?
+          node.how_ended_by_quiet if node.ended_by_quiet?
         end
 
         def postpone(slot, node, seconds)

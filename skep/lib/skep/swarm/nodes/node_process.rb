@@ -223,7 +223,7 @@ module Skep
         end
 
         # Returns how it has ended by a quiet, for RestartPolicy.
-        def end_by_quiet
+        def how_ended_by_quiet
           return quiet? ? :left_for_quiet : :left_for_past_quiet if @leaves_for_quiet
 
           :quiet
