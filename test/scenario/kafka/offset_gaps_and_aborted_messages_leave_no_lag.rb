@@ -108,10 +108,19 @@ class OffsetGaps < KafkaScenario
     swarm.follow("all messages are handled", seconds: 90) do
       handled.values.all? { |places| (@all.keys - places.map(&:first)).empty? }
     end
-    swarm.follow("the brokers report no lag") do
-      GROUPS.keys.flat_map { |name| rows(name) }.all? { |row| row[:lag]&.zero? }
-    end
+    await_lag(swarm)
     await_status(swarm)
+  end
+
+  def await_lag(swarm)
+    lagging = nil
+    swarm.follow("the brokers report no lag") do
+      lagging = GROUPS.keys.flat_map { |name| rows(name).reject { |row| row[:lag]&.zero? } }
+      lagging.empty?
+    end
+  rescue Scenario::Failed
+    puts "partitions with a lag: #{lagging}", JSON.pretty_generate(swarm.status("readers"))
+    raise
   end
 
   def await_status(swarm)

@@ -47,7 +47,7 @@ module HandlerFuzz
                      "when :pause then return dead_letter")]),
       Bug.new("NonRetryable is retried",
               [patch("failure/retry_policy",
-                     "return dead_letter if attempt.error.is_a?(NonRetryable)", "")]),
+                     "return dead_letter, :class if attempt.error.is_a?(NonRetryable)", "")]),
       Bug.new("a batch that fails at random is retried as a whole for ever",
               [patch("failure/retry_policy", "action == :retry && split?", "false && split?")],
               /never ends/),

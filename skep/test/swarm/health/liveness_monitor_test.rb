@@ -57,7 +57,7 @@ class LivenessMonitorTest < Skep::TestCase
     node(0)
     turn_until { @failed_nodes.any? }
     assert_equal [[0, :hung, 0]], @failed_nodes
-    turn_until { @node_table.checks == 4 }
+    turn_until { @node_table.checks >= 4 }
     assert_equal [[0, :hung, 0]], @failed_nodes
   end
 
@@ -66,7 +66,7 @@ class LivenessMonitorTest < Skep::TestCase
     spare = node(0, 0)
     spare.stepping_in = true
     began = Skep::OS.now
-    turn_until { @node_table.checks == 3 }
+    turn_until { @node_table.checks >= 3 }
     assert_empty @failed_nodes
     assert_empty @liveness_monitor.slow(spare, Skep::OS.now + 60)
     turn_until { @failed_nodes.any? }
@@ -99,14 +99,14 @@ class LivenessMonitorTest < Skep::TestCase
     busy.in_flight("a job")
     busy.busy(60)
     beat(node)
-    turn_until { @node_table.checks == 5 }
+    turn_until { @node_table.checks >= 5 }
     assert_equal [nil, []], [node.asked, @liveness_monitor.slow(node)]
   end
 
   test "reports no node that beats" do
     node = node(0)
     beat(node)
-    turn_until { @node_table.checks == 5 }
+    turn_until { @node_table.checks >= 5 }
     assert_empty @failed_nodes
   end
 
@@ -114,14 +114,14 @@ class LivenessMonitorTest < Skep::TestCase
     nodes = Array.new(1_000) { |page_index| node(page_index) }
     nodes.each { |node| beat_once(node) }
     assert_match(/timers=1/, @loop.inspect)
-    turn_until { @node_table.checks == 1 }
+    turn_until { @node_table.checks >= 1 }
     assert_match(/timers=1/, @loop.inspect)
   end
 
   test "publishes supervisor_late at a late check, and fails no node" do
     node(0)
     IO.select(nil, nil, nil, TIMEOUT * 1.5) # the supervisor is paused
-    turn_until { @node_table.checks == 1 }
+    turn_until { @node_table.checks >= 1 }
     assert_equal [:supervisor_late], @events.map(&:first)
     assert_empty @failed_nodes
     turn_until { @failed_nodes.any? }
@@ -162,7 +162,7 @@ class LivenessMonitorTest < Skep::TestCase
                                          { "liveness_timeout" => 60 })
     nodes = [node(0, 0), node(1, 1), node(2)]
     turn_until { @failed_nodes.any? }
-    turn_until { @node_table.checks == 6 }
+    turn_until { @node_table.checks >= 6 }
     assert_equal [[2, :hung, 0]], @failed_nodes
     3.times do |times|
       @liveness_monitor.report_unhealthy(nodes[0], "ill", nodes[0].ready_at + (times * TIMEOUT / 8))
@@ -173,7 +173,7 @@ class LivenessMonitorTest < Skep::TestCase
   test "fails no node that has ended" do
     node = node(0)
     node.lost = true
-    turn_until { @node_table.checks == 1 }
+    turn_until { @node_table.checks >= 1 }
     assert_empty @failed_nodes
   end
 
