@@ -84,6 +84,7 @@ module Skep
       def failing(partition)
         facts = partition.failing or return
         { "words" => GroupStatus::CAUSES.fetch(facts["cause"]),
+          "level" => GroupStatus::Problems.level(facts),
           **facts.slice("since", "offset", "attempt", "at"),
           "error" => facts["error"]&.slice(0, ERROR) }
       end

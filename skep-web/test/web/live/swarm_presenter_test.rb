@@ -31,8 +31,8 @@ class WebSwarmPresenterTest < Skep::TestCase
     failing = partition("failing" => { "cause" => "dependency", **facts })
     nodes = [node(0, work: kafka(failing, partition("partition" => 5)))]
     bad, good = present(*nodes).to_h["partitions"].values_at("g/orders/4", "g/orders/5")
-    assert_equal({ "words" => "dependency unavailable", **facts.except("messages") },
-                 bad["failing"])
+    assert_equal({ "words" => "dependency unavailable", "level" => "critical",
+                   **facts.except("messages") }, bad["failing"])
     refute good.key?("failing")
   end
 

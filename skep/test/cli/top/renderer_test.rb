@@ -159,7 +159,7 @@ class TopRendererTest < Skep::TestCase
                { "time" => "2026-01-31T10:00:01.5Z", "event" => "node_died", "level" => "warn",
                  "node" => 0, "signal" => "KILL" }])
     lines = draw(model)
-    assert lines.any?("10:00:01 node_died          node=0 signal=KILL")
+    assert lines.any?("10:00:01 node_died              node=0 signal=KILL")
     refute lines.any?(/mold_booting/)
   end
 

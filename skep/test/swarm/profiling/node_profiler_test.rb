@@ -11,10 +11,13 @@ class NodeProfilerTest < Skep::TestCase
   private_constant :Profiling, :SECONDS
 
   test "CPU time, threads that wait and labels are told apart" do
-    part = profile do |over|
+    queue = waits = nil
+    begin_thread = lambda do # a thread that begins later counts from its second reading on
       queue = Queue.new
       waits = Thread.new { queue.pop }
-      waits.name = "waits"
+    end
+    part = profile(before: begin_thread) do |over|
+      waits.name = "waits" # its first reading saw it without a name
       label = Profiling::Label.number({ "topic" => "orders" })
       Profiling::Label.with(label) { hot until over.call }
       queue.push(nil)
@@ -34,7 +37,12 @@ class NodeProfilerTest < Skep::TestCase
   end
 
   test "of two threads that compute, one waits for the GVL" do
-    part = profile { |over| Array.new(2) { Thread.new { hot until over.call } }.each(&:join) }
+    over = threads = nil
+    begin_threads = -> { threads = Array.new(2) { Thread.new { hot until over&.call } } }
+    part = profile(before: begin_threads) do |is_over|
+      over = is_over
+      threads.each(&:join)
+    end
     sums = part["stacks"].group_by(&:first).transform_values { |same| same.sum(&:last) }
     assert_operator sums["gvl"].to_f, :>, 0.5
     assert_operator sums["gvl"], :<=, part["seconds"]

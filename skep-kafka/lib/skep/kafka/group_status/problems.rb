@@ -47,7 +47,24 @@ module Skep
         end
         private_constant :Trouble
 
-        def self.of(status, now = OS.now) = new(status, now).to_a
+        class << self
+          def of(status, now = OS.now) = new(status, now).to_a
+
+          # failing: of a partition's row.
+          def kind(failing)
+            return "partition_held" if failing["held"]
+            return "dead_letter_not_written" if failing["undelivered"]
+            return "dependency_away" if failing["cause"].end_with?("dependency")
+
+            failing["blocked"] ? "partition_blocked" : "partition_failing"
+          end
+
+          # Returns the level of that problem.
+          def level(failing)
+            part = failing["cause"] != "dependency" if kind(failing) == "dependency_away"
+            part || kind(failing) == "partition_failing" ? "warning" : "critical"
+          end
+        end
 
         def initialize(status, now)
           @status, @now = status, now
@@ -84,18 +101,10 @@ module Skep
         def trouble?(row) = row.is_a?(Hash) && row["held"] && TROUBLE.any? { |fact| row[fact] }
 
         def kinds(row)
-          [*(failing_kind(row["failing"]) if row["failing"]),
+          [*(self.class.kind(row["failing"]) if row["failing"]),
            *("partition_stalled" if row["stalling_since"]),
            *("partition_paused" if row["paused_until"].to_f > @now),
            *("lag_unknown" if @now - (row["lag_unknown_since"] || @now) >= UNKNOWN)]
-        end
-
-        def failing_kind(failing)
-          return "partition_held" if failing["held"]
-          return "dead_letter_not_written" if failing["undelivered"]
-          return "dependency_away" if failing["cause"].end_with?("dependency")
-
-          failing["blocked"] ? "partition_blocked" : "partition_failing"
         end
 
         def problems(some)
@@ -141,7 +150,7 @@ module Skep
           whole = failing["cause"] == "dependency"
           what = whole ? "nothing succeeds in any node: a dependency is unavailable" :
                          "many messages fail together: a part of a dependency is unavailable"
-          { level: whole ? "critical" : "warning", at: failing["at"], whole: true,
+          { level: self.class.level(failing), at: failing["at"], whole: true,
             text: "#{what}#{" (#{some.size} partitions)" if some.size > 1}#{error(failing)}",
             doing: "skep retries as long as that lasts, and nothing becomes a dead letter for it",
             advice: "Bring back what the error names" }
@@ -165,26 +174,27 @@ module Skep
 
         def failing(kind, failing)
           offset, tried = failing.values_at("offset", "attempt")
-          level, text, doing, advice =
+          text, doing, advice =
             case kind
             when "partition_held"
-              ["critical", "offset #{offset} is held, and what has to wait for it",
+              ["offset #{offset} is held, and what has to wait for it",
                "skep doesn't try it again: on_error or on_poison says :pause",
                "Fix the cause, then skep reload; a dead_letter_topic would set the message aside"]
             when "dead_letter_not_written"
-              ["critical", "offset #{offset} has failed for good, and can't become a dead letter",
+              ["offset #{offset} has failed for good, and can't become a dead letter",
                "#{next_try(failing)}; its partition or key waits",
                "See whether the topic #{failing["dead_letter_topic"]} exists and may be written"]
             when "partition_blocked"
-              ["critical", "offset #{offset} fails, attempt #{tried}, and max_out_of_order " \
-                           "messages beyond it are read: nothing more is",
+              ["offset #{offset} fails, attempt #{tried}, and max_out_of_order messages beyond " \
+               "it are read: nothing more is",
                next_try(failing), "Fix what keeps it from being done, or raise max_out_of_order"]
             else
               cause = CAUSES.fetch(failing["cause"])
-              ["warning", "offset #{offset} fails, attempt #{tried} (#{cause})",
-               what_follows(failing), "Fix the handler, then skep reload"]
+              ["offset #{offset} fails, attempt #{tried} (#{cause})", what_follows(failing),
+               "Fix the handler, then skep reload"]
             end
-          { level:, text: "#{text}#{error(failing)}", doing:, advice:, at: failing["at"] }
+          { level: self.class.level(failing), text: "#{text}#{error(failing)}", doing:, advice:,
+            at: failing["at"] }
         end
 
         def error(failing) = failing["error"] ? ": #{failing["error"]}" : ""

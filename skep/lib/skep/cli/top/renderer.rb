@@ -8,7 +8,7 @@ module Skep
       module EventLine
         STYLES = { "warn" => :yellow, "error" => :red }.freeze
         CLOCK = 11..18
-        NAME = 18 # columns of a name that isn't longer
+        NAME = 22 # columns of a name that isn't longer
         private_constant :STYLES, :CLOCK, :NAME
 
         module_function

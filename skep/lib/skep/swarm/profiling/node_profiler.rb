@@ -18,7 +18,7 @@
 # for that reason the stack that is read counts only for the time in which its thread did not use
 # the CPU, by the kernel's count. The next reading comes after 330 times what the last one has cost,
 # so that a node with many threads spends no more than 0.3% on them; and later than that where
-# processes wait for a CPU.
+# processes wait for a CPU. A thread that begins meanwhile counts from its second reading on.
 #
 # Without the sampler (no C part, or another profiler has SIGPROF), CPU time counts for the stack
 # that was read. "sampler" is false then: the shares are rough.
@@ -35,9 +35,10 @@ module Skep
         GC_FRAME = ["(garbage collection)", nil, nil].freeze
         NATIVE_FRAME = ["(code that isn't Ruby's)", nil, nil].freeze
         UNKNOWN_FRAME = ["(unknown)", nil, nil].freeze
+        UNNAMED = "a thread without a name"
         BIRTH = File.expand_path("../processes/node_main.rb", __dir__)
         private_constant :INTERVAL, :TAKE_EVERY, :READ_SHARE, :READ_EVERY, :DEPTH, :MOST, :GC_FRAME,
-                         :NATIVE_FRAME, :UNKNOWN_FRAME, :BIRTH
+                         :NATIVE_FRAME, :UNKNOWN_FRAME, :UNNAMED, :BIRTH
 
         def initialize(seconds)
           @seconds = seconds
@@ -137,7 +138,7 @@ module Skep
         # reading; nil for a thread that is new: it counts from its second reading on.
         def since_last(thread)
           tid = tid(thread) or return
-          @names[tid] ||= name(thread)
+          @names[tid] = name(thread) if @names.fetch(tid, UNNAMED) == UNNAMED
           before = @times[tid]
           @times[tid] = OS::StackSampler.times(tid) || before || [0.0, 0.0]
           before && @times[tid].zip(before).map { |one, other| [one - other, 0.0].max }
@@ -175,7 +176,7 @@ module Skep
         def tid(thread) = thread == Thread.main ? ::Process.pid : thread.native_thread_id
 
         def name(thread)
-          thread == Thread.main ? "main" : text(thread.name || "a thread without a name")
+          thread == Thread.main ? "main" : text(thread.name || UNNAMED)
         end
 
         def name_native_threads

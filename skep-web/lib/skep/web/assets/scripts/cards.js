@@ -3,6 +3,7 @@
 import { Card, Chart } from "./charts.js"
 import { find, keyed, make, mark, set } from "./dom.js"
 import * as format from "./format.js"
+import { nodeTrouble } from "./problems.js"
 
 const strip = make("div", { class: "strip", role: "img", "aria-label": "state of each node" })
 const legend = (tone, text) => make("span", { class: `legend ${tone}` }, text)
@@ -46,7 +47,7 @@ function top(history, line, now, describe) {
 function showStrip(nodes) {
   const there = keyed(strip, Object.keys(nodes), () => make("i"))
   for (const [id, node] of Object.entries(nodes)) {
-    mark(there.get(id), "class", node.unhealthy || node.crash_loop ? "bad" : format.tone(node.state))
-    mark(there.get(id), "title", `${id}: ${node.state}`)
+    mark(there.get(id), "class", nodeTrouble(node) ?? format.tone(node.state))
+    mark(there.get(id), "title", [`${id}: ${node.state}`, node.problem?.kind.replaceAll("_", " ")].filter(Boolean).join(", "))
   }
 }

@@ -4,7 +4,7 @@ import { Chart } from "./charts.js"
 import { find, make, mark, set } from "./dom.js"
 import { definitions } from "./facts.js"
 import * as format from "./format.js"
-import { toneOf } from "./problems.js"
+import { nodeTrouble, toneOf } from "./problems.js"
 import { Sheet } from "./sheet.js"
 import { current } from "./state.js"
 
@@ -23,7 +23,7 @@ const sheet = new Sheet(find("nodes"), "Nodes", [
 ], showUnder, false, {
   name: "nodes", noun: "node", hint: "node, state, work or pid",
   words: (row) => `node ${row.id} ${row.state} ${row.work_name ?? ""} ${row.pid ?? ""} ${row.problem?.kind.replaceAll("_", " ") ?? ""} ${format.exit(row.last_exit)}`,
-  trouble: (row) => (row.unhealthy || row.crash_loop ? "bad" : row.problem && toneOf(row.problem.level)),
+  trouble: nodeTrouble,
 })
 
 export function showNodes(view) {

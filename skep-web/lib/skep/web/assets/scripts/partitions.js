@@ -4,6 +4,7 @@ import { Chart } from "./charts.js"
 import { definitions } from "./facts.js"
 import { find, make, set } from "./dom.js"
 import * as format from "./format.js"
+import { toneOf } from "./problems.js"
 import { Sheet } from "./sheet.js"
 import { current } from "./state.js"
 
@@ -36,7 +37,7 @@ const sheet = new Sheet(find("partitions"), "Partitions", [
 ], showUnder, false, {
   name: "partitions", noun: "partition", hint: "topic, partition, work, node or error",
   words: (row) => `${row.topic} ${row.partition} ${row.topic}/${row.partition} ${row.group} ${row.work ?? ""} node ${row.node ?? ""} ${row.failing?.error ?? ""} ${row.failing?.at ?? ""}`,
-  trouble: (row) => (since(row) == null ? undefined : row.failing ? "bad" : "warn"),
+  trouble: (row) => (since(row) == null ? undefined : toneOf(row.failing?.level)),
 })
 
 // What fails, for how long, where: never only by its colour.
@@ -48,7 +49,7 @@ function showProblem(cell, row) {
   none.hidden = !badge.hidden
   set(none, format.NONE)
   if (since(row) == null) return
-  badge.className = `badge ${failing ? "bad" : "warn"}`
+  badge.className = `badge ${toneOf(failing?.level)}`
   set(badge, failing ? `failing for ${format.span(age(row))}` : `stalled for ${format.span(format.age(stalled))}`)
   set(why, failing && [failing.at, failing.error ?? failing.words].filter(Boolean).join(": "))
 }

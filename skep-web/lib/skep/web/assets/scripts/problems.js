@@ -11,6 +11,9 @@ const TONES = { critical: "bad", warning: "warn", info: "busy" }
 export const worst = (view) => (view.problems ?? []).map(({ level }) => level).find((level) => level !== "info")
 export const toneOf = (level) => TONES[level] ?? "warn"
 
+// undefined: it has none.
+export const nodeTrouble = ({ unhealthy, crash_loop: loops, problem }) => (unhealthy || loops ? "bad" : problem && toneOf(problem.level))
+
 export function showProblems(view) {
   const problems = view.away ? [] : view.problems ?? []
   find("problems-part").hidden = !problems.length
