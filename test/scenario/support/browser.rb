@@ -120,6 +120,12 @@ class Browser
       answer.dig("result", "value")
     end
 
+    # Returns the bytes that its scripts hold.
+    def heap
+      @tab.command("HeapProfiler.collectGarbage")
+      @tab.command("Runtime.getHeapUsage")["usedSize"]
+    end
+
     # Waits until the expression is true.
     def await(expression)
       evaluate(<<~SCRIPT)
