@@ -7,8 +7,8 @@ require_relative "scenario"
 
 EVENTS = Integer(ENV.fetch("EVENTS", "20000"))
 ROUNDS = 5
-TEXT = "something that has happened " * 36
-MOST = 6 << 20 # bytes; the texts of the last three rounds have twice as many
+TEXT = "something that has happened " * 72
+MOST = 12 << 20 # bytes; the texts of the last three rounds have twice as many
 SWARM = <<~RUBY
   Skep.swarm "hive", nodes: 2 do |swarm|
     swarm.work do |node|
