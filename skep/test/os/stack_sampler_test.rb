@@ -67,7 +67,8 @@ class StackSamplerTest < Skep::TestCase
   end
 
   test "a process that is idle takes no samples" do
-    assert_empty(sampled { IO.select(nil, nil, nil, 0.3) }.drop(2))
+    rows = sampled { IO.select(nil, nil, nil, 0.3) }
+    assert_empty(rows.reject { |row| row[:kind] == Sampler::GC }.drop(2)) # one may be due
   end
 
   test "start is refused while the signal is another's, and possible again after a stop" do
