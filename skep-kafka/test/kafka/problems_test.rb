@@ -54,6 +54,32 @@ class KafkaProblemsTest < Skep::TestCase
 [found.size, *one.values_at("level", "subject")]
   end
 
+  test "an outage that began soon after a reload, or is an error of code, may be the code's" do
+    outage = { **FAILING, "cause" => "dependency" }
+    advice = lambda do |facts = {}, **status|
+      one, = Problems.of({ "nodes" => [node(0, row(3, "failing" => { **outage, **facts }))],
+                           **status.transform_keys(&:to_s) }, NOW)
+      one.values_at("text", "advice").join(". ")
+    end
+    assert_match(/3 s after a reload: .*put the old back/, advice.call(reload_seconds_ago: 15.2))
+    [5.0, 200.0, nil].each do |reload_seconds_ago|
+      refute_match(/reload:|old back/, advice.call(reload_seconds_ago:))
+    end
+    assert_match(/Fix the handler/, advice.call)
+    assert_match(/Bring back/, advice.call({ "error" => "IOError: refused" }))
+  end
+
+  test "an outage of several nodes marks none of them" do
+    outage = { **FAILING, "cause" => "dependency" }
+    found = of(*Array.new(2) { |n| node(n, row(n, "failing" => outage)) })
+    assert_equal([nil], found.map { |one| one["node"] })
+  end
+
+  test "without a verdict nobody is told to fix the handler" do
+    one, = of(node(0, row(3, "failing" => { **FAILING, "cause" => "unknown" })))
+    assert_match(/Wait some seconds/, one["advice"])
+  end
+
   test "up to five partitions of a topic are named each, more as one problem" do
     rows = Array.new(6) { |n| row(n, "failing" => { **FAILING, "since" => NOW - n }) }
     assert_equal 5, of(node(0, *rows.first(5))).size

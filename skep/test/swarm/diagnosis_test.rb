@@ -33,8 +33,8 @@ class DiagnosisTest < Skep::TestCase
                   { **WAITING, "failure" => RAISED }],
     "ended" => ["warning", "node 3", "ended by exit status 3", 4.0, nil, "restart",
                 { "state" => "dead", "last_exit" => { "exit_status" => 3, "seconds_ago" => 4.0 } }],
-    "hung" => ["critical", "node 3", "it hangs", 31.0, nil, "KILL",
-               { "ending" => "hung", "beat_age" => 31.0 }],
+    "hung" => ["critical", "node 3", "25 (thread 2): it hangs", 16.2, "app.rb:7", "KILL",
+               { "ending" => "hung", "beat_age" => 0.2, "slow" => [SLOW] }],
     "no_progress" => ["warning", "node 3", "orders/0/17-42 at 25 (thread 2)", 16.2, "app.rb:7",
                       "after 30.0 s", { "slow" => [SLOW] }],
     "unhealthy" => ["warning", "node 3", "can't work: no database", 2.0, nil, "liveness_timeout",
@@ -77,6 +77,15 @@ class DiagnosisTest < Skep::TestCase
       assert_includes one["doing"], doing
       refute_empty one["advice"]
     end
+  end
+
+  test "a node that hangs as a whole has no line; one that stops goes on without progress" do
+    one, = found = kinds({ **NODE, "ending" => "hung", "beat_age" => 31.0 })
+    assert_equal [1, "it hangs, and is being replaced", 31.0, nil],
+                 [found.size, *one.values_at("text", "since", "at")]
+    one, = found = kinds({ **NODE, "state" => "stopping", "slow" => [SLOW] })
+    assert_equal [1, "no_progress", "app.rb:7"], [found.size, *one.values_at("kind", "at")]
+    assert_includes one["doing"], "stop_timeout"
   end
 
   OF_THE_SWARM.each do |kind, (level, subject, text, since, doing, facts)|

@@ -100,8 +100,9 @@ module Skep
         end
 
         def of_node(node)
-          [crash_loop(node) || waiting(node) || ended(node), ending(node) || unhealthy(node),
-           *slow(node), unfit(node), over_memory(node)].compact
+          hung = ending(node)
+          [crash_loop(node) || waiting(node) || ended(node), hung || unhealthy(node),
+           *(slow(node) unless hung), unfit(node), over_memory(node)].compact
         end
 
         def node_problem(kind, level, node, **facts)
@@ -167,25 +168,36 @@ module Skep
         def ending(node)
           return unless node["ending"] == "hung"
 
-          node_problem("hung", "critical", node, since: node["beat_age"],
-                       text: "it hangs, and is being replaced",
+          slow = node["slow"].to_a.max_by { |one| one["seconds"].to_f }.to_h
+          text = "#{without_progress(slow)}: it hangs, and is being replaced" if slow.any?
+          node_problem("hung", "critical", node, since: slow["seconds"] || node["beat_age"],
+                       text: text || "it hangs, and is being replaced", at: slow["at"],
                        doing: "skep sends it TERM, then KILL after kill_timeout",
                        advice: "See the backtraces in last_hang, or in the event node_hung")
         end
 
         def slow(node)
           node["slow"].to_a.map do |one|
-            item = one["item"]
-            what = item ? "its handler has made no progress with #{item}" :
-                          "its work has made no progress"
-            text = "#{what} (thread #{one["thread"]})"
-            node_problem("no_progress", "warning", node, text:, since: one["seconds"],
-                         at: one["at"],
-                         doing: "skep replaces the node after #{one["limit"].to_f.round(1)} s " \
-                                "without progress (liveness_timeout)",
+            node_problem("no_progress", "warning", node, text: without_progress(one),
+                         since: one["seconds"], at: one["at"],
+                         doing: patience(node, one["limit"].to_f.round(1)),
                          advice: "Look at that line; work that is only slow needs node.beat or " \
                                  "node.busy(for:)")
           end
+        end
+
+        def without_progress(slow)
+          item = slow["item"]
+          what = item ? "its handler has made no progress with #{item}" :
+                        "its work has made no progress"
+          "#{what} (thread #{slow["thread"]})"
+        end
+
+        def patience(node, seconds)
+          return "skep replaces the node after #{seconds} s without progress (liveness_timeout)" \
+            unless node["state"] == "stopping"
+
+          "the node is to stop: skep kills it once stop_timeout is over"
         end
 
         # Once it is ending, it no longer says why.

@@ -90,7 +90,9 @@ class LivenessMonitorTest < Skep::TestCase
     assert_equal [[1], []], [@liveness_monitor.slow(node).map(&:thread), @failed_nodes]
     turn_until { @failed_nodes.any? }
     node.failing!(:hung)
-    assert_empty @liveness_monitor.slow(node) # it is being ended
+    assert_equal [1], @liveness_monitor.slow(node).map(&:thread) # while it is being ended, too
+    node.lost = true
+    assert_empty @liveness_monitor.slow(node)
   end
 
   test "asks no node that beats, nor one whose slow thread has declared to be busy" do

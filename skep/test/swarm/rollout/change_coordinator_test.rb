@@ -60,7 +60,7 @@ class ChangeCoordinatorTest < Skep::TestCase
   end
 
   test "its facts have the change that is under way, and what the last one failed with" do
-    assert_equal({ change: nil, failed_change: nil }, @changes.to_plain)
+    assert_equal({ change: nil, failed_change: nil }, @changes.to_plain.except(:reload_seconds_ago))
     restart(1)
     change = @changes.to_plain[:change]
     assert_equal ["restart", :rolling, nil], change.values_at(:name, :state, :next)
@@ -73,7 +73,7 @@ class ChangeCoordinatorTest < Skep::TestCase
     restart(1)
     assert @changes.to_plain[:failed_change]
     @parts.replace_one
-    assert_equal({ change: nil, failed_change: nil }, @changes.to_plain)
+    assert_equal({ change: nil, failed_change: nil }, @changes.to_plain.except(:reload_seconds_ago))
   end
 
   test "the events of a change name the revision that runs" do

@@ -35,8 +35,10 @@ module Skep
         SINGLE = 5
         UNKNOWN = 15.0 # seconds in which a node finds the lag of its partitions
         CLOCKS = 60.0 # seconds that a message counts
+        DEPLOYED = 120.0 # seconds after a reload began, in which its code is suspected
+        OWN = /\A(?:NoMethod|Name|Argument|Type|Key|Index|ZeroDivision)Error\b/ # errors of code
         PROCESS = %w[process another_process].freeze # causes that a new process shows or ends
-        private_constant :TROUBLE, :SINGLE, :UNKNOWN, :CLOCKS, :PROCESS
+        private_constant :TROUBLE, :SINGLE, :UNKNOWN, :CLOCKS, :DEPLOYED, :OWN, :PROCESS
 
         # What is wrong with a partition. row: of the node's report.
         Trouble = Struct.new(:node, :work, :row, :kind) do
@@ -121,7 +123,8 @@ module Skep
           facts = facts(oldest, some)
           text = facts[:text]
           text = "#{oldest.place}: #{text}" unless some.one? || facts[:whole]
-          problem(oldest, subject, **facts.except(:whole), text:)
+          one = problem(oldest, subject, **facts.except(:whole), text:)
+          some.map(&:node).uniq.one? ? one : { **one, "node" => nil } # it is about all of these
         end
 
         def problem(one, subject, level:, text:, doing:, advice:, at: nil, **)
@@ -148,12 +151,29 @@ module Skep
 
         def dependency(failing, some)
           whole = failing["cause"] == "dependency"
-          what = whole ? "nothing succeeds in any node: a dependency is unavailable" :
-                         "many messages fail together: a part of a dependency is unavailable"
+          what = whole ? "nothing succeeds in any node" : "many messages fail together"
+          code = new_code(failing)
+          what += code || ": #{"a part of " unless whole}a dependency is unavailable, or the " \
+                          "handler fails with all of them"
           { level: self.class.level(failing), at: failing["at"], whole: true,
-            text: "#{what}#{" (#{some.size} partitions)" if some.size > 1}#{error(failing)}",
+            text: "#{what}#{error(failing)}",
             doing: "skep retries as long as that lasts, and nothing becomes a dead letter for it",
-            advice: "Bring back what the error names" }
+            advice: advice(failing, code) }
+        end
+
+        # It began soon after a reload.
+        def new_code(failing)
+          reload = @status["reload_seconds_ago"] or return
+          after = reload - (@now - failing["since"])
+          ", since #{after.round} s after a reload" if after.between?(0, DEPLOYED)
+        end
+
+        def advice(failing, code)
+          return "If the new code is wrong, put the old back, then skep reload; else bring back " \
+                 "what the error names" if code
+          return "Fix the handler, then skep reload" if failing["error"]&.match?(OWN)
+
+          "Bring back what the error names"
         end
 
         def stalled(row)
@@ -191,7 +211,8 @@ module Skep
             else
               cause = CAUSES.fetch(failing["cause"])
               ["offset #{offset} fails, attempt #{tried} (#{cause})", what_follows(failing),
-               "Fix the handler, then skep reload"]
+               failing["cause"] == "unknown" ? "Wait some seconds for the verdict: a dependency " \
+                                               "may be away" : "Fix the handler, then skep reload"]
             end
           { level: self.class.level(failing), text: "#{text}#{error(failing)}", doing:, advice:,
             at: failing["at"] }

@@ -46,13 +46,16 @@ module Skep
         end
 
         # Returns the IPC::Scoreboard::ThreadStatus of the threads that have made no progress for
-        # half of the liveness_timeout of the node's work.
+        # half of the liveness_timeout of the node's work. Of a node that stops or is being ended,
+        # those with something in flight.
         def slow(node, now = OS.now)
-          return [] unless beats?(node) && !node.stepping_in? && node.options.liveness_timeout
+          return [] if node.lost? || !node.ready_at || node.stepping_in?
+          return [] unless node.options.liveness_timeout
 
-          @scoreboard.of(node).reject do |status|
+          slow = @scoreboard.of(node).reject do |status|
             policy(node).seconds_to_slow(status, now).positive?
           end
+          beats?(node) ? slow : slow.select { |status| @scoreboard.item(node, status.thread) }
         end
 
         # Returns since when the node is unhealthy, in monotonic seconds; nil: it isn't.

@@ -45,6 +45,7 @@ module Skep
 
           change("reload", done) do |over|
             node_pool.crash_attribution.forget
+            @reloaded_at = @began
             Reload.new(@supervisor, **parts, &over)
           end
         end
@@ -71,14 +72,15 @@ module Skep
           why
         end
 
-        # Returns the change that is under way, and what the last restart or reload failed with, if
-        # none has succeeded since; nil: neither.
+        # Returns the change that is under way, what the last restart or reload failed with, if none
+        # has succeeded since, and the seconds since the last reload began; nil: there is none.
         def to_plain(now = OS.now)
           change = @under_way && { name: @under_way, state: @rollout&.state,
                                    seconds: (now - @began).round(3), next: @next&.name }
           failed = @failed && { **@failed.except(:time),
                                 seconds_ago: (now - @failed[:time]).round(3) }
-          { change:, failed_change: failed }
+          { change:, failed_change: failed,
+            reload_seconds_ago: @reloaded_at && (now - @reloaded_at).round(3) }
         end
 
         private

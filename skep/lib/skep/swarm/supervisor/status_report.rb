@@ -162,7 +162,7 @@ module Skep
                                 beat_age: ready && liveness.age(ready)&.round(3), done:,
                                 unhealthy: ready && liveness.unhealthy_reason(ready))
           plain[:unhealthy_for] = ready && ago(liveness.unhealthy_since(ready))
-          plain[:slow] = ready ? slow(ready) : []
+          plain[:slow] = node ? slow(node) : []
           work = plain.delete(:work)
           work = { "done" => done, "left_out" => slot.work_bytes } if left_out.include?(slot)
           { **Redaction.of(plain), work: redacted(work) }

@@ -12,7 +12,7 @@ import * as format from "./format.js"
 
 const LEAST = 20 // points, so that the first values don't fill the whole width
 const BRIDGE = 5
-const APART = 24 // percent of the width between two labels of marks
+const APART = 24 // percent of the width: the room of a label
 
 export class History {
   constructor(series) {
@@ -139,18 +139,23 @@ export class Card {
     if (!this.pointed) set(this.note, note)
   }
 
-  // Names the marks where there is room, the newest first: a reload shows its new revision.
+  // Names the marks where there is room, the newest first: a reload shows its new revision. A name
+  // stands left of its mark, or right of it at the chart's beginning.
   showMarks() {
     const shown = []
+    let room = Infinity // up to there
     for (const one of [...this.chart.marked].reverse()) {
-      if (!shown.length || shown.at(-1).left - one.left >= APART) shown.push(one)
+      const from = one.left < APART ? one.left : one.left - APART
+      if (from + APART > room) continue
+      shown.push(one)
+      room = from
     }
     const there = keyed(this.labels, shown.map(({ left, text }) => `${left} ${text}`), () => make("span"))
     for (const { left, text } of shown) {
       const label = there.get(`${left} ${text}`)
       set(label, text)
       label.style.left = `${left}%`
-      label.classList.toggle("end", left > 60)
+      label.classList.toggle("end", left >= APART)
     }
   }
 
