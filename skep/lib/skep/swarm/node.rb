@@ -217,7 +217,8 @@ module Skep
       def __in_flight_next(heartbeat, text)
         return if @clears_suspects || (@crash_suspects.nil? && @suspects.to_a.empty?)
 
-        name = text.to_s.byteslice(0, OS::SharedPage::BLOB).scrub("") # as on the page
+        text = IPC::Arguments.text(text, "in_flight takes").to_s
+        name = text.byteslice(0, OS::SharedPage::BLOB).scrub("") # as on the page
         outlived = (@suspected ||= {}.compare_by_identity)[heartbeat]
         return if outlived&.any? { |one| one.in_flight == name } # it says so once more
 

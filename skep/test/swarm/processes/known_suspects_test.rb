@@ -60,6 +60,15 @@ class KnownSuspectsTest < Skep::TestCase
     end
   end
 
+  test "what is in flight may have any encoding" do
+    node = outliving(plain("a"))
+    node.in_flight("a".encode(Encoding::UTF_32LE))
+    node.in_flight("\xFF".dup.force_encoding(Encoding::UTF_32LE))
+    assert_equal([[["a", nil]]], @reported.map { |_, facts| facts["suspects"] })
+  ensure
+    node&.leave
+  end
+
   test "forgets suspects that it clears at once, and reports them as resolved" do
     @crash_suspects.clear(@crash_suspects)
     assert_empty @crash_suspects
