@@ -60,9 +60,16 @@ module Skep
       end
 
       def writable?
-        return true unless @io.is_a?(IO)
+        return true if takes_all?
 
         !OS::EventLoop::ReadyNow.again { |seconds| @io.wait_writable(seconds) }.nil?
+      end
+
+      # A file always takes what there is space for; a look that signals interrupt would say that it
+      # doesn't.
+      def takes_all?
+        @takes_all = !@io.is_a?(IO) || @io.stat.file? if @takes_all.nil?
+        @takes_all
       end
 
       def end_torn_line
