@@ -194,10 +194,10 @@ module Skep
         end
 
         def patience(node, seconds)
-          return "skep replaces the node after #{seconds} s without progress (liveness_timeout)" \
-            unless node["state"] == "stopping"
+          stopping = node["state"] == "stopping"
+          return "the node is to stop: skep kills it once stop_timeout is over" if stopping
 
-          "the node is to stop: skep kills it once stop_timeout is over"
+          "skep replaces the node after #{seconds} s without progress (liveness_timeout)"
         end
 
         # Once it is ending, it no longer says why.
