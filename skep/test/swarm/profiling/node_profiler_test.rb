@@ -45,7 +45,8 @@ class NodeProfilerTest < Skep::TestCase
     end
     sums = part["stacks"].group_by(&:first).transform_values { |same| same.sum(&:last) }
     assert_operator sums["gvl"].to_f, :>, 0.5
-    assert_operator sums["gvl"], :<=, part["seconds"]
+    # The main thread waits for it, too, until it joins them.
+    assert_operator sums["gvl"], :<=, part["seconds"] * 1.2
   end
 
   test "without the sampler CPU time goes to the stacks that were read" do
