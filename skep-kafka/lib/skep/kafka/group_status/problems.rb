@@ -123,8 +123,15 @@ module Skep
           facts = facts(oldest, some)
           text = facts[:text]
           text = "#{oldest.place}: #{text}" unless some.one? || facts[:whole]
-          one = problem(oldest, subject, **facts.except(:whole), text:)
-          some.map(&:node).uniq.one? ? one : { **one, "node" => nil } # it is about all of these
+          { **problem(oldest, subject, **facts.except(:whole), text:),
+            "node" => only_id(some.map(&:node)) }
+        end
+
+        # The id of the node that all of these are, or nil. (A report can be large: to compare two
+        # as a whole takes long.)
+        def only_id(nodes)
+          id = nodes.first["id"]
+          id if nodes.all? { |node| node["id"] == id }
         end
 
         def problem(one, subject, level:, text:, doing:, advice:, at: nil, **)
@@ -299,7 +306,7 @@ module Skep
               "lag_unknown", "warning",
               subject: "group #{group}", since: some.map { |_, since, _| since }.max,
               work: Swarm::Diagnosis.work_name(@status, node),
-              node: (node["id"] if some.map(&:first).uniq.one?),
+              node: only_id(some.map(&:first)),
               text: "the lag of #{counted(some.sum(&:last))} isn't known",
               doing: "skep asks the brokers again and again, and leaves them out of the lag",
               advice: "skep kafka lag shows it by the committed offsets; see whether brokers answer"
