@@ -91,12 +91,28 @@ class GuestTest < Skep::TestCase
 
   test "doesn't start the server as long as the swarm is quiet" do
     @node.__quiet
-    after(1) { assert_empty @server.calls }
+    after(1) { assert_equal [[], ["ready"]], [@server.calls, types] } # else boot_timeout ends it
     after(2) { @node.__resume }
     after(4) { @node.__stop }
     run_server
     refute_includes @server.calls, :quieten
     assert_equal [:start, :configured], @server.calls.first
+  end
+
+  test "doesn't start the server if the node is to stop while the swarm is quiet" do
+    @node.__quiet
+    after(1) { @node.__stop }
+    run_server
+    assert_empty @server.calls
+  end
+
+  test "starts a server in a quiet swarm on which that has no effect" do
+    @server.define_singleton_method(:starts_in_quiet?) { true }
+    @server.resumable = true
+    @node.__quiet
+    after(2) { @node.__stop }
+    run_server
+    assert_equal [[:start, :configured], :joined, :look, :quieten], @server.calls.first(4)
   end
 
   test "is busy while the server stops, also without a stop of the node" do

@@ -22,6 +22,7 @@ require "skep/guest/process_name"
 # | look(node) | called every two seconds; raises if the server has ended |
 # | problem | returns a sentence if the server doesn't work, nil if it does |
 # | quieten | takes nothing new from now on; returns true if that can't be ended again |
+# | starts_in_quiet? | returns true if a quiet has no effect on the server |
 # | stop(node) | ends the server within `stop_time` |
 module Skep
   ErrorPlace.add(File.expand_path("..", __dir__))
@@ -64,7 +65,9 @@ module Skep
 
     # Runs the server in a node, until it is to stop.
     def run(node, configure)
-      node.wait(LOOK) while node.quiet? && !node.stopping? # at its start it would take something
+      await_resume(node) unless starts_in_quiet?
+      return if node.stopping?
+
       start(node, configure)
       node.ready!
       joined(node) if node.wait_for_predecessor
@@ -80,6 +83,16 @@ module Skep
     def look(node) = nil
     def problem = nil
     def quieten = nil
+    def starts_in_quiet? = false
+
+    # At its start the server would take something. The node is ready meanwhile: it has booted, and
+    # only the resume is missing.
+    def await_resume(node)
+      return unless node.quiet?
+
+      node.ready!
+      node.wait(LOOK) while node.quiet? && !node.stopping?
+    end
 
     # Returns at the stop, and also at the end of a quiet that the server can't end: then another
     # node takes this one's place.

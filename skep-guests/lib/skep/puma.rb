@@ -39,6 +39,8 @@ module Skep
 
     private
 
+    def starts_in_quiet? = true # clients would wait
+
     def start(node, app)
       sockets = passed_sockets
       configuration = configure(node, app.call)

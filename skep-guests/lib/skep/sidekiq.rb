@@ -12,6 +12,7 @@ require "sidekiq"
 require "skep/sidekiq/job_lists"
 require "skep/sidekiq/middleware"
 require "skep/sidekiq/reliable_fetch"
+require "skep/sidekiq/reliable_schedule"
 require "skep/sidekiq/thread_watch"
 require "socket"
 
@@ -72,6 +73,7 @@ module Skep
                             owner: @sidekiq.identity, watch: @watch)
       config = @sidekiq.config
       config[:fetch_class], config[:fetch_setup] = ReliableFetch, @lists
+      config[:scheduled_enq] = ReliableSchedule
       config.on(:beat) { @lists.check } # every 10 s, after Sidekiq's heartbeat in Redis
       @lists.register
     end

@@ -6,7 +6,7 @@ require "skep/sidekiq"
 
 # What Skep::Sidekiq does in Redis, without a swarm: however many processes give back the jobs of a
 # dead one, each is in its queue once, and not at all if it was done meanwhile. The jobs of a live
-# process stay. With 50 queues an idle thread sends as few commands as with one, and takes jobs in
+# process stay. A due job isn't lost if the process that pushes it into its queue is killed. With 50 queues an idle thread sends as few commands as with one, and takes jobs in
 # the order of the queues.
 JobLists = Skep::Sidekiq::JobLists
 Watch = Skep::Sidekiq::ThreadWatch
@@ -65,6 +65,33 @@ ExampleScenario.play do
 
   redis.ask("FLUSHALL")
   config = Sidekiq.default_configuration
+  due = JSON.generate(jid: "due", class: "Job", args: [], queue: "q0")
+  schedule = lambda do |process|
+    config[:fetch_setup] = process
+    Skep::Sidekiq::ReliableSchedule.new(config)
+  end
+  pid = fork do
+    dead = lists.call("dead").tap(&:register)
+    ask.call("ZADD", "schedule", "1", due)
+    killed = schedule.call(dead)
+    client = killed.instance_variable_get(:@client)
+    client.define_singleton_method(:push) { |_| Process.kill(:KILL, Process.pid) }
+    killed.enqueue_jobs
+  end
+  Process.wait(pid)
+  must("have taken the job") { ask.call("ZCARD", "schedule").zero? }
+  lists.call("next").inherit
+  must("not lose a due job") { ask.call("LRANGE", "queue:q0", 0, -1) == [due] }
+  redis.ask("FLUSHALL")
+  ask.call("ZADD", "retry", "1", due)
+  ask.call("ZADD", "retry", (Time.now + 60).to_f.to_s, due.sub("due", "later"))
+  schedule.call(first).enqueue_jobs
+  jobs = ask.call("LRANGE", "queue:q0", 0, -1).map { |one| JSON.parse(one)["jid"] }
+  must("push what is due once: #{jobs}") do
+    jobs == ["due"] && ask.call("ZCARD", "retry") == 1 && ask.call("LLEN", first.own).zero?
+  end
+
+  redis.ask("FLUSHALL")
   config.queues = QUEUES.map { |queue| queue.delete_prefix("queue:") }
   fetch = Skep::Sidekiq::ReliableFetch.new(config.capsules.fetch("default"))
   fetch.setup(first)

@@ -5,10 +5,13 @@ require "time"
 
 # A dependency of the handler, here a file, is missing for some seconds. Each of 500 messages with
 # 500 keys fails meanwhile: with ordering by partition and by key, with and without a dead letter
-# topic. No message becomes a dead letter, skep retries one at least every 1.5 s, and all are
-# handled soon after the file is back. (AWAY=1,2,4,30 for outages of other lengths than 2 s;
-# DOWNSTREAM=payloads for a handler that processes the batch as a whole.)
+# topic; and in three nodes for three times as long as retry_for. No message becomes a dead letter,
+# skep retries one at least every 1.5 s, and all are handled soon after the file is back.
+# (AWAY=1,2,4,30 for outages of other lengths than 2 s; LONG=90 for another one than 12 s in three
+# nodes; DOWNSTREAM=payloads for a handler that processes the batch as a whole.)
 AWAY = ENV.fetch("AWAY", "2").split(",").map { |seconds| Float(seconds) }
+LONG = Float(ENV.fetch("LONG", "12")) # seconds
+RETRY_FOR = 4 # seconds, in the long one
 HANDLER = ENV.fetch("DOWNSTREAM", "each")
 COUNT = 500
 LONGEST = 2.0 # seconds from the outage's end until all is handled, and between two attempts
@@ -20,12 +23,12 @@ class Dependency < KafkaScenario
     "payloads" => "downstream.call(batch.messages)"
   }.freeze
 
-  def try(by, seconds, dead)
+  def try(by, seconds, dead, nodes: 1, **options)
     name = "#{by}.#{seconds.to_i}.#{dead ? "dead" : "none"}"
-    orders = topic("orders.#{name}", 1)
+    orders = topic("orders.#{name}", nodes)
     letters = topic("dead.#{name}", 1) if dead
     feed(orders, (0...COUNT).map { |n| [n.to_s, "v"] })
-    @swarm = run_swarm(source(orders, by, letters), arguments: %w[--log-level debug])
+    @swarm = run_swarm(source(orders, by, letters, nodes, options), arguments: %w[--log-level debug])
     @swarm.await("handler_failed")
     @swarm.follow_for(seconds)
     File.write(File.join(@swarm.directory, "back"), "")
@@ -36,13 +39,14 @@ class Dependency < KafkaScenario
 
   private
 
-  def source(orders, by, letters)
+  def source(orders, by, letters, nodes, options)
     <<~RUBY
       require "skep/kafka"
       source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "#{broker.address}" },
                                        group: "#{orders}", topics: "#{orders}", threads: 4,
-                                       ordered_by: :#{by}, dead_letter_topic: #{letters.inspect})
-      Skep.swarm "readers", nodes: 1 do |swarm|
+                                       ordered_by: :#{by}, dead_letter_topic: #{letters.inspect},
+                                       **#{options})
+      Skep.swarm "readers", nodes: #{nodes} do |swarm|
         swarm.on_boot { @done = File.open("\#{__dir__}/done", "a") }
         downstream = lambda do |messages|
           raise IOError, "missing" unless File.exist?("\#{__dir__}/back")
@@ -85,4 +89,5 @@ end
 
 Dependency.play do
   AWAY.product(%i[key partition], [true, false]).each { |seconds, by, dead| try(by, seconds, dead) }
+  %i[key partition].each { |by| try(by, LONG, true, nodes: 3, retry_for: RETRY_FOR) }
 end

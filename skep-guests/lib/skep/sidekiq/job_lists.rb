@@ -7,6 +7,8 @@ module Skep
     #   lists = JobLists.new(slot: "host/jobs/0", owner: sidekiq.identity, watch:)
     #   lists.register   # before it takes a job
     #   lists.take(redis, queues)      # => [queue, job], of the first queue that has one; or nil
+    #   lists.take_due(redis, "retry") # => a job of this sorted set that is due; or nil
+    #   lists.done(redis, job)
     #   lists.push_back(redis, job)    # unless another process has done so, or it is done
     #   lists.inherit    # pushes back the unfinished jobs of this slot's last processes
     #   lists.check      # at intervals: pushes back lost jobs, and those of processes elsewhere
@@ -21,6 +23,14 @@ module Skep
           if job then return { KEYS[i], job } end
         end
       LUA
+      TAKE_DUE = <<~LUA
+        local due = redis.call("ZRANGE", KEYS[2], "-inf", ARGV[1], "BYSCORE", "LIMIT", 0, 1)
+        if due[1] then
+          redis.call("ZREM", KEYS[2], due[1])
+          redis.call("LPUSH", KEYS[1], due[1])
+        end
+        return due[1]
+      LUA
       # Two processes may try it, or one while another has just done the job: only the one that
       # finds it in the list pushes it back.
       PUSH_BACK = <<~LUA
@@ -28,7 +38,7 @@ module Skep
           redis.call("RPUSH", KEYS[2], ARGV[1])
         end
       LUA
-      private_constant :OWNERS, :CHECKS, :FORGET, :TAKE, :PUSH_BACK
+      private_constant :OWNERS, :CHECKS, :FORGET, :TAKE, :TAKE_DUE, :PUSH_BACK
 
       attr_reader :own # the key of this process' list
       attr_reader :watch
@@ -67,6 +77,9 @@ module Skep
       end
 
       def take(redis, queues) = redis.call("EVAL", TAKE, queues.size + 1, @own, *queues)
+
+      def take_due(redis, set) = redis.call("EVAL", TAKE_DUE, 2, @own, set, Time.now.to_f.to_s)
+      def done(redis, job) = redis.call("LREM", @own, 1, job)
 
       # Pushes back a job that isn't done, or may not be, if it is still in the list.
       def push_back(redis, job, queue = queue_of(job), list: @own)

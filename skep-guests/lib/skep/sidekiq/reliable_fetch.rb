@@ -31,7 +31,7 @@ module Skep
       end
 
       def done(job)
-        redis { |redis| redis.call("LREM", @lists.own, 1, job) }
+        redis { |redis| @lists.done(redis, job) }
         @lists.watch.take(nil)
       end
 

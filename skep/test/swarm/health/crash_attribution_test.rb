@@ -14,7 +14,7 @@ class CrashAttributionTest < Skep::TestCase
     def stopping? = stopping
     def node_table = self
   end
-  Node = Struct.new(:id, :page_index, :reason, :sent, :clears_suspects) do
+  Node = Struct.new(:id, :page_index, :reason, :sent, :clears_suspects, :task) do
     def channel = self
     def event_facts = { node: id }
     def post(type, facts) = sent << [type, facts]
@@ -93,6 +93,16 @@ class CrashAttributionTest < Skep::TestCase
       refute crash?("hung", "KILL")
       assert crash?(nil, "KILL")
     end
+  end
+
+  test "what a node of another work does says nothing of a hang" do
+    @nodes[1].task = 1
+    hold(0, "a", ago: 30)
+    done(1, ago: 15)
+    refute crash?("hung", "KILL")
+    done(0, ago: 60)
+    hold(1, "b", ago: 10)
+    assert crash?("hung", "KILL")
   end
 
   test "counts no hang of several nodes, although the others were ended before" do

@@ -20,12 +20,13 @@
 # An exit while the swarm stops doesn't count as a crash.
 #
 # A hang may be that of a dependency which doesn't answer. Then other items hang, too, and none of
-# them is suspected. The first row that is so counts:
+# them is suspected. Another work may not need that dependency: what it does shows nothing. The
+# first row that is so counts:
 #
 # | what else there was while the node hung | a crash? |
 # |---|---|
-# | another thread, or another node, made progress | yes |
-# | nothing else was in flight, and no other node hung | if the node had done something before |
+# | another thread, or another node of its work, made progress | yes |
+# | its work had nothing else in flight, and no other node hung | if it had done something before |
 # | several hung, and the slot's last process had hung, too, soon before | likewise |
 # | several hung | no |
 #
@@ -121,10 +122,11 @@ module Skep
           began = @scoreboard.in_flight_since(node) or return true
           last, @hung_at[node.id] = @hung_at[node.id], now
           others = @node_pool.node_table.nodes.reject { |one| one.equal?(node) || one.helper? }
-          return true if progress?([node, *others], began + ((now - began) * SETTLED))
+          same_work = [node, *others.select { |one| one.task == node.task }]
+          return true if progress?(same_work, began + ((now - began) * SETTLED))
 
           again = last && now - last < (now - began) * 2
-          (again || !several?(node, others, began)) && @scoreboard.done_at(node).positive?
+          (again || !several?(node, same_work, began)) && @scoreboard.done_at(node).positive?
         end
 
         def progress?(nodes, since)
@@ -132,8 +134,8 @@ module Skep
         end
 
         # Returns true if other items may hang, too.
-        def several?(node, others, began)
-          busy = [node, *others].sum { |one| @scoreboard.threads_in_flight(one) }
+        def several?(node, same_work, began)
+          busy = same_work.sum { |one| @scoreboard.threads_in_flight(one) }
           busy > 1 || @hung_at.any? { |id, time| id != node.id && time > began }
         end
 
