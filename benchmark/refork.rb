@@ -24,7 +24,7 @@ module Skep
                 models: Integer(ENV.fetch("SKEP_BENCH_MODELS", "48")),
                 seconds: Integer(ENV.fetch("SKEP_BENCH_SECONDS", "600")), last: 60,
                 rate: 4, after: 100 }.freeze # rate: requests a second, for each server
-      START = 120.0 # seconds for all to boot in
+      START = 600.0 # seconds for all to boot in
       MARKS = [0.1, 0.3, 0.5].freeze # measurements before the last minute
       RAILS = "railties"
       SKEP = ServerUnderTest.new("skep", "rails_app/swarm", gem: RAILS)
@@ -106,13 +106,14 @@ module Skep
       end
 
       def work(seconds, marks: [])
+        @progress&.start("requests for #{seconds.round} s")
         began = OS.now
         while open.any? && (passed = OS.now - began) < seconds
-          @progress&.show("#{passed.round} of #{seconds.round} s")
           mark(marks.shift) while marks.any? && passed >= marks.first
           visit(OS.now + size(:workers).fdiv(size(:rate)))
         end
         marks.each { |late| mark(late) }
+        @progress&.finish("done")
       end
 
       def mark(seconds) = open.each { |server| server.mark("after #{seconds.round} s") }

@@ -15,7 +15,9 @@ class ReforkBenchmarkTest < Skep::TestCase
       def servers = super.select { |each| ARGV.include?(each.name) }
       def goals(_rows) = []
     end
-    puts Refork.new(rounds: 2, workers: 2, models: 3, seconds: 3, last: 1, rate: 20).run.to_json
+    progress = Skep::Benchmarks::Command::Progress.new($stderr)
+    puts Refork.new(rounds: 2, workers: 2, models: 3, seconds: 3, last: 1, rate: 20, progress:).run
+               .to_json
     puts Skep::Benchmarks::ProcessTree.below("self").inspect
   RUBY
   private_constant :BENCHMARK, :PROGRAM

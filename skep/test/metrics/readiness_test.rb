@@ -27,7 +27,8 @@ class ReadinessTest < Skep::TestCase
     { { "signal" => "SEGV" } => "SIGSEGV", { "exit_status" => 7 } => "exit status 7",
       nil => "an unknown cause" }.each do |last_exit, ending|
       nodes = [node(0), node(1, crash_loop: true, deaths: { "boot" => 2, "work" => 4 }, last_exit:)]
-      assert_equal "node 1 is in a crash loop: 6 deaths, the last by #{ending}", problem(nodes:)
+      assert_equal "node 1 is in a crash loop: 6 deaths since the swarm began, the last by " \
+                   "#{ending}", problem(nodes:)
     end
   end
 

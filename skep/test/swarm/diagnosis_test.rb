@@ -25,7 +25,7 @@ class DiagnosisTest < Skep::TestCase
 
   # kind => level, subject, words of the text, since, at, words of `doing`, and the facts.
   OF_A_NODE = {
-    "crash_loop" => ["critical", "node 3", "7 deaths, the last by SIGSEGV: KeyError", 9.0,
+    "crash_loop" => ["critical", "node 3", "began, the last by SIGSEGV: KeyError", 9.0,
                      "app.rb:12", "in 3 s",
                      { **WAITING, "crash_loop" => true, "looping_for" => 9.0, "failure" => RAISED,
                        "deaths" => { "boot" => 3, "work" => 4 } }],

@@ -7,7 +7,8 @@ require "sidekiq"
 
 # examples/everything_in_one_swarm, while it is reloaded and restarted under load, and the nodes of
 # Sidekiq and of the Kafka consumer are killed: all requests are answered, all jobs and orders done.
-# (A killed Puma would lose its requests in flight, as everywhere.)
+# (A killed Puma would lose its requests in flight, as everywhere.) A reload of a quiet swarm
+# succeeds: requests are answered meanwhile, and jobs wait for the resume.
 LISTEN = File.expand_path("../../../skep-guests/exe/skep-listen", __dir__)
 SECONDS = 120.0 # of a deploy, and until the work is done
 WEB = 2 # nodes, which come first
@@ -49,6 +50,15 @@ ExampleScenario.play do
       answered.call >= before + 20
     end
   end
+
+  must("quiet") { swarm.skep("quiet", "shop").nil? }
+  running = Thread.new { swarm.client("shop").call("reload", timeout: Patience.of(SECONDS)) }
+  swarm.follow("the quiet swarm is reloaded", seconds: SECONDS) { !running.alive? }
+  must("reload a quiet swarm: #{running.value}") { running.value["done"] == "reload" }
+  done, before = count.call("primes"), answered.call
+  swarm.follow("requests are answered", seconds: SECONDS) { answered.call >= before + 20 }
+  must("do no job while it is quiet") { count.call("primes") == done }
+  must("resume") { swarm.skep("resume", "shop").nil? }
   clients.each(&:stop)
 
   failures = clients.flat_map(&:failures)

@@ -28,7 +28,8 @@ module Skep
 
       def crash_loop(node)
         deaths = node["deaths"].values.sum
-        "node #{node["id"]} is in a crash loop: #{deaths} deaths, the last by #{last_exit(node)}"
+        "node #{node["id"]} is in a crash loop: #{deaths} deaths since the swarm began, the " \
+          "last by #{last_exit(node)}"
       end
 
       def last_exit(node)

@@ -116,7 +116,8 @@ module Skep
 
           working = %w[ready quiet].include?(node["state"])
           deaths = node["deaths"].to_h.values.sum
-          text = "it keeps crashing: #{deaths} deaths, the last by #{exit_of(node)}#{why(node)}"
+          text = "it keeps crashing: #{deaths} deaths since the swarm began, the last by " \
+                 "#{exit_of(node)}#{why(node)}"
           node_problem("crash_loop", working ? "warning" : "critical", node, text:,
                        since: node["looping_for"], at: node.dig("failure", "at"),
                        doing: working ? "its next process works, and has to prove itself for " \

@@ -176,6 +176,18 @@ class NodePoolTest < Skep::TestCase
     assert_equal [3, 1], [@mold.forked.size, @events.count("work_unfit")]
   end
 
+  test "a node says that it is unfit no longer if its successor can't begin" do
+    node, = ready_nodes
+    measured = { memory: nil, beat_age: 0, done: 0, unhealthy: nil }
+    unfit = -> { @pool.slots.first.to_plain(**measured)[:unfit] }
+    @pool.replace_failing(node, "unfit", "work_unfit", { error: "EPIPE" })
+    assert_equal "EPIPE", unfit.call[:error]
+    fork_and_ready(@mold.forked.last, ready: false)
+    crash(@mold.forked.last)
+    assert_equal :replacement_failed, @events.last
+    assert_nil unfit.call
+  end
+
   test "a node that ends its work while its successor boots is followed by nobody" do
     node, other = ready_nodes(restart: "on_failure")
     @pool.replace(node, "memory_limit")

@@ -46,4 +46,11 @@ class StackTableTest < Skep::TestCase
     assert_in_delta 20_100, kept.sum + plain["dropped"]["cpu"], 0.01
     assert_equal 200, kept.size + plain["dropped_stacks"]
   end
+
+  test "keeps stacks that fit although a heavier one doesn't" do
+    table = Table.new
+    table.add("cpu", "one", {}, 1, Array.new(100) { |n| ["long#{n}" * 20, "a.rb", n] }, 9.0)
+    table.add("cpu", "one", {}, 2, [RUN], 1.0)
+    assert_equal [1.0], table.to_plain(4_096)["stacks"].map(&:last)
+  end
 end

@@ -300,9 +300,11 @@ module Skep
           { error: failure, at: nil } if failure && !live?
         end
 
-        # Of the present process.
+        # Of the present process, as long as it is to be replaced: it stays if its successor can't
+        # begin, and may work again.
         def unfit_facts(ago)
           return unless last_unfit && pid && last_unfit[:pid] == pid
+          return unless node.replace_for || node.reason
 
           { **last_unfit.slice(:why, :error), seconds_ago: ago.call(last_unfit[:at]) }
         end

@@ -49,9 +49,10 @@ module Skep
           @numbers = Hash.new { |all, list| all[list] = {} }
           left = bytes - 512
           @weights.sort_by { |_, seconds| -seconds }.each do |key, seconds|
-            left -= size(key)
-            next drop(key.first, seconds) if left.negative?
+            bytes = size(key)
+            next drop(key.first, seconds) if bytes > left
 
+            left -= bytes
             plain["stacks"] << stack(plain, key, seconds)
           end
           { **plain, "dropped" => @dropped.transform_values { |one| one.round(4) },
