@@ -93,8 +93,8 @@ class ExamplesTest < Skep::TestCase
   def container = pod["containers"].first
 
   def config(example = "container")
-    plain = Skep::Swarm::Definition::Loader.new(File.join(ROOT, example,
-"swarm.rb")).swarm.__to_plain
+    file = File.join(ROOT, example, "swarm.rb")
+    plain = Skep::Swarm::Definition::Loader.new(file).swarm.__to_plain
     Skep::Swarm::Definition::Config.new(plain["name"], plain["options"], tasks: plain["tasks"])
   end
 end

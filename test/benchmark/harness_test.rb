@@ -190,7 +190,7 @@ class BenchmarkHarnessTest < Skep::TestCase
 
   test "another checkout may have a folder for each gem, or one for all" do
     { %w[skep/ skep-kafka/] => %w[skep-kafka/lib skep/lib],
-[""] => %w[lib] }.each do |gems, expected|
+      [""] => %w[lib] }.each do |gems, expected|
       other_checkout do |path|
         gems.each { |gem| FileUtils.mkdir_p("#{path}/#{gem}lib/skep") }
         FileUtils.mkdir_p("#{path}/#{gems.first}exe")

@@ -71,7 +71,7 @@ class SuperviseBenchmarkTest < Skep::TestCase
 
   def measure(pattern, goals = nil, patience = 1)
     out, err, status = run_program(PROGRAM, [pattern, goals, patience], gems: :bundler,
-timeout: 120)
+                                   timeout: 120)
     assert_predicate status, :success?, err
     *, json, left = out.lines
     assert_equal "[]", left.chomp

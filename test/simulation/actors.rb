@@ -213,8 +213,8 @@ module Simulation
     def forked(request, socket)
       if socket.nil? || @world.node_fork_failed?
         socket&.close
-        return post("fork_failed",
-{ "page_index" => request["page_index"], "error" => "Resource temporarily unavailable" })
+        return post("fork_failed", { "page_index" => request["page_index"],
+                                     "error" => "Resource temporarily unavailable" })
       end
 
       child = @kernel.spawn(process)
@@ -245,7 +245,7 @@ module Simulation
       page_index = child.actor.page_index
       status = child.reap(process)
       facts = { "page_index" => page_index, "pid" => child.pid, "exit_status" => status.exitstatus,
-"signal" => status.name }
+                "signal" => status.name }
       times = @world.reports
       times.times { child.reported = post("exited", facts) }
       process.exit(0) if @ended && process.children.none?(&:running?)
@@ -448,7 +448,7 @@ module Simulation
       return post("backtraces", { "threads" => threads }) if hung
 
       post("event",
-{ "name" => "node_backtraces", "level" => "info", "facts" => { "threads" => threads } })
+           { "name" => "node_backtraces", "level" => "info", "facts" => { "threads" => threads } })
     end
 
     def stop(all: false)

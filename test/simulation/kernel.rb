@@ -23,7 +23,7 @@ module Simulation
 
     attr_reader :now, :processes, :open, :violations, :turns, :random, :pause_seconds
     attr_accessor :awake, :frozen_at, :turn_over, :child_ended, :out_of_descriptors, :no_buffers,
-:oom_kills
+                  :oom_kills
 
     def initialize(random)
       @random = random

@@ -145,7 +145,7 @@ module Simulation
         [patch("nodes/slot_policy", "in_use:      { booting: :wait,", "in_use: { booting: :stop,")],
       "a process is stopped while its successor ends" =>
         [patch("nodes/slot_policy", "ready: :stop, ending: :wait,",
-"ready: :stop, ending: :stop,")],
+               "ready: :stop, ending: :stop,")],
       "a rejected successor stays" =>
         [patch("nodes/slot_policy", "ready: :stop, ending: :wait, rejected: :kill }",
                "ready: :stop, ending: :wait, rejected: :wait }")],

@@ -173,11 +173,11 @@ module Simulation
       event = draw(random, WINDOWS)
       detail = case event
                when :boot_fault then [%i[die exit clean never fail refuse].sample(random:),
-1 + random.rand(8)]
+                                      1 + random.rand(8)]
                when :slow then [%i[boot fork forked load warm].sample(random:),
-(random.rand**2 * 6).round(2)]
+                                (random.rand**2 * 6).round(2)]
                when :mold_fault then [%i[load prepare].sample(random:),
-%i[never die crash refuse].sample(random:)]
+                                      %i[never die crash refuse].sample(random:)]
                when :new_file then %i[name works threads order options events].sample(random:)
                when :late_reports then [(random.rand * 4).round(2)]
       end

@@ -72,7 +72,7 @@ class IncidentsTest < Skep::TestCase
     refute_nil judge([9.0, [OTHER]], *both, also: { "lag_unknown" => 0 }).why_wrong
     elsewhere = { **HANG, "subject" => "node 2" }
     assert_match(/false: no_progress of node 2/,
-judge([10.5, [HANG, elsewhere]], [11, []]).why_wrong)
+                 judge([10.5, [HANG, elsewhere]], [11, []]).why_wrong)
   end
 
   test "where nothing is to be named, each problem is false" do

@@ -51,7 +51,7 @@ class KafkaProblemsTest < Skep::TestCase
     rows = Array.new(3) { |n| row(n, "failing" => { **FAILING, "cause" => "part_of_dependency" }) }
     one, = found = of(node(0, *rows))
     assert_equal [1, "warning", "orders, 3 partitions"],
-[found.size, *one.values_at("level", "subject")]
+                 [found.size, *one.values_at("level", "subject")]
   end
 
   test "an outage that began soon after a reload, or is an error of code, may be the code's" do
@@ -92,7 +92,7 @@ class KafkaProblemsTest < Skep::TestCase
     stalling, paused = of(node(0, row(1, "stalling_since" => NOW - 31, "lag" => 8),
                                row(2, "paused_until" => NOW + 39.5)))
     assert_equal ["partition_stalled", "warning", 31.0],
-stalling.values_at("kind", "level", "since")
+                 stalling.values_at("kind", "level", "since")
     assert_includes stalling["text"], "8 messages"
     assert_equal ["partition_paused", "info", nil], paused.values_at("kind", "level", "since")
     assert_includes paused["text"], "40 s"

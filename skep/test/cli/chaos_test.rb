@@ -253,7 +253,7 @@ class ChaosTest < Skep::TestCase
 
   def skep(dir, *arguments)
     run_command({ "SKEP_RUN_DIR" => dir }, RbConfig.ruby, "--disable=gems", SKEP, *arguments,
-timeout: 100)
+                timeout: 100)
   end
 
   # A swarm that runs while the block does.

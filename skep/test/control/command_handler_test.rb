@@ -98,7 +98,7 @@ class CommandHandlerTest < Skep::TestCase
   test "the answer to a scale says from how many nodes to how many" do
     supervisor = Running.new(quiet: false)
     assert_equal [{ done: "scale", from: 2, to: 5 }],
-ask(supervisor, '{"command":"scale","nodes":5}')
+                 ask(supervisor, '{"command":"scale","nodes":5}')
     assert_equal [{ error: "no" }], ask(supervisor, '{"command":"scale","nodes":0}')
   end
 

@@ -23,7 +23,7 @@ class TextFormatterTest < Skep::TestCase
   test "writes an error's backtrace below the event, a line each" do
     assert_equal "odd at=a.rb:1\n    a.rb:1:in `x'\n    b.rb:2 c",
                  TextFormatter.message("odd",
-{ at: "a.rb:1", backtrace: ["a.rb:1:in `x'", "b.rb:2\nc"] })
+                                       { at: "a.rb:1", backtrace: ["a.rb:1:in `x'", "b.rb:2\nc"] })
     assert_equal "odd backtrace=b.rb:2", TextFormatter.message("odd", { backtrace: "b.rb:2" })
   end
 
@@ -67,7 +67,7 @@ class TextFormatterTest < Skep::TestCase
     threads = [{ "name" => "a\nb", "status" => "c\nd", "backtrace" => ["e\nf"] }]
     assert_equal "odd\n  thread a b (c d)\n    e f", TextFormatter.message("odd", { threads: })
     assert_equal "odd\n    a.rb:1:in `\\u001b[2J'",
-TextFormatter.message("odd", { backtrace: ["a.rb:1:in `\e[2J'"] })
+                 TextFormatter.message("odd", { backtrace: ["a.rb:1:in `\e[2J'"] })
   end
 
   test "formats a work's own fact named threads or tasks as any other fact" do

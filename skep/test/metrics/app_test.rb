@@ -51,7 +51,7 @@ class MetricsAppTest < Skep::TestCase
     assert_equal [405, "GET, HEAD"], [code, headers["allow"]]
     assert_equal [200, ""], get("/metrics", method: "HEAD").values_at(0, 2)
     assert_equal [404, "there are /metrics, /status, /healthz and /readyz\n"],
-get("/").values_at(0, 2)
+                 get("/").values_at(0, 2)
   end
 
   private

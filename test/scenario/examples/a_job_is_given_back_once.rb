@@ -6,8 +6,8 @@ require "skep/sidekiq"
 
 # What Skep::Sidekiq does in Redis, without a swarm: however many processes give back the jobs of a
 # dead one, each is in its queue once, and not at all if it was done meanwhile. The jobs of a live
-# process stay. A due job isn't lost if the process that pushes it into its queue is killed. With 50 queues an idle thread sends as few commands as with one, and takes jobs in
-# the order of the queues.
+# process stay. A due job isn't lost if the process that pushes it into its queue is killed. With 50
+# queues an idle thread sends as few commands as with one, and takes jobs in the queues' order.
 JobLists = Skep::Sidekiq::JobLists
 Watch = Skep::Sidekiq::ThreadWatch
 QUEUES = Array.new(50) { |number| "queue:q#{number}" }

@@ -28,7 +28,8 @@ class Dependency < KafkaScenario
     orders = topic("orders.#{name}", nodes)
     letters = topic("dead.#{name}", 1) if dead
     feed(orders, (0...COUNT).map { |n| [n.to_s, "v"] })
-    @swarm = run_swarm(source(orders, by, letters, nodes, options), arguments: %w[--log-level debug])
+    file = source(orders, by, letters, nodes, options)
+    @swarm = run_swarm(file, arguments: %w[--log-level debug])
     @swarm.await("handler_failed")
     @swarm.follow_for(seconds)
     File.write(File.join(@swarm.directory, "back"), "")

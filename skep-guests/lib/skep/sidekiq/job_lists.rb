@@ -24,7 +24,8 @@ module Skep
         end
       LUA
       TAKE_DUE = <<~LUA
-        local due = redis.call("ZRANGE", KEYS[2], "-inf", ARGV[1], "BYSCORE", "LIMIT", 0, 1)
+        local now = redis.call("TIME")[1]
+        local due = redis.call("ZRANGE", KEYS[2], "-inf", now, "BYSCORE", "LIMIT", 0, 1)
         if due[1] then
           redis.call("ZREM", KEYS[2], due[1])
           redis.call("LPUSH", KEYS[1], due[1])
@@ -78,7 +79,7 @@ module Skep
 
       def take(redis, queues) = redis.call("EVAL", TAKE, queues.size + 1, @own, *queues)
 
-      def take_due(redis, set) = redis.call("EVAL", TAKE_DUE, 2, @own, set, Time.now.to_f.to_s)
+      def take_due(redis, set) = redis.call("EVAL", TAKE_DUE, 2, @own, set)
       def done(redis, job) = redis.call("LREM", @own, 1, job)
 
       # Pushes back a job that isn't done, or may not be, if it is still in the list.

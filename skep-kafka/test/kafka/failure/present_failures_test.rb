@@ -139,7 +139,7 @@ module Skep
                      shown.fetch(@one.key).values_at("undelivered", "error")
         @present.undelivered(@one, @one.key, IOError.new("no topic"), 1_009.0)
         assert_equal ["IOError: no topic", 1_009.0],
-shown.fetch(@one.key).values_at("error", "retry_at")
+                     shown.fetch(@one.key).values_at("error", "retry_at")
         fail_at(@one, 4, cause: :message)
         refute shown.fetch(@one.key)["undelivered"]
         @present.gave_up(@one, @one.key)
@@ -153,7 +153,7 @@ shown.fetch(@one.key).values_at("error", "retry_at")
         fail_at(@one, 2, keys:, number: 9)
         fail_at(@one, 3, keys:)
         assert_equal [true, 1, "message"],
-shown.fetch(@one.key).values_at("held", "offset", "cause")
+                     shown.fetch(@one.key).values_at("held", "offset", "cause")
       end
 
       test "a pause is told until it is over, or its partition continues elsewhere" do
@@ -198,7 +198,7 @@ shown.fetch(@one.key).values_at("held", "offset", "cause")
         history = Failure::FailureCount.new(count: number)
         OS.stub(:now, @now += after) do
           @present.failed(Tried.new(partition, keys, slice), attempt, history,
-                           Failure::Evidence.new(stuck_for:), cause, **fate)
+                          Failure::Evidence.new(stuck_for:), cause, **fate)
         end
       end
 

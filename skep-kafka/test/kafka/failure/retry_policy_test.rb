@@ -61,7 +61,7 @@ module Skep
 
       test "dead-letters a message that isn't to be retried, and finds it among several" do
         [{ error: Final.new },
-{ error: Named.new, on_error: { Named => :dead_letter } }].each do |own|
+         { error: Named.new, on_error: { Named => :dead_letter } }].each do |own|
           found = decision(**own, size: 1)
           assert_equal %i[dead_letter class], [found.action, found.why]
         end

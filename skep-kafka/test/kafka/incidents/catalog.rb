@@ -24,8 +24,9 @@ module Incidents
     def named(names)
       chosen = names == "all" ? all.keys : names.split("+")
       unknown = chosen - all.keys
-      raise ArgumentError,
-"no incident #{unknown.join(", ")}: #{all.keys.join(", ")}" if unknown.any?
+      if unknown.any?
+        raise ArgumentError, "no incident #{unknown.join(", ")}: #{all.keys.join(", ")}"
+      end
 
       all.values_at(*chosen)
     end

@@ -23,7 +23,7 @@ class LoaderTest < Skep::TestCase
     "an exception" => ["\nnope", /NameError while it was loaded, line 2: undefined local/],
     "a part of skep that it hasn't required" =>
       ["\nSkep::Cow_fork.new",
-/NameError while it was loaded, line 2: .*Skep::Cow_fork: add `require "skep\/cow_fork"` above\z/],
+       /NameError while it was loaded, line 2: .*Cow_fork: add `require "skep\/cow_fork"` above\z/],
     "an unknown part of skep" => ["raise Skep::Nothing", /uninitialized constant Skep::Nothing\z/],
     "an exit" => ["exit 3", /it called exit\(3\)/],
     "a text in place of a source" =>

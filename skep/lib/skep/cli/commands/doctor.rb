@@ -46,7 +46,7 @@ module Skep
           return out.puts("#{file}: nothing found that is unsafe in a child") if findings.empty?
 
           out.puts("#{file}: #{breaks} would break in a child, #{findings.size - breaks} to note",
-"")
+                   "")
           rows = findings.map { |one| one.values_at("severity", "what", "where", "advice") }
           rows.each { |row| row[2] = row[2].gsub("#{Dir.pwd}/", "") }
           table = UI::TextTable.new(["severity", "what", "where", "what to do"], rows)

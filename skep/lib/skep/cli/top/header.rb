@@ -90,8 +90,8 @@ module Skep
             lines.concat(wrapped(remedy, mark: "  ").map { |one| [one, :dim] }) if first
           end
           left = @problems.left_out(PROBLEMS)
-          lines << ["and #{UI::Humanize.counted(left,
-"more problem")}: skep status"] if left.positive?
+          more = UI::Humanize.counted(left, "more problem")
+          lines << ["and #{more}: skep status"] if left.positive?
           lines.select(&:first)
         end
 

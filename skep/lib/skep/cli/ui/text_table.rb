@@ -46,8 +46,7 @@ module Skep
         end
 
         def pad(text, width, column)
-          @numbers.include?(column) ? DisplayWidth.rjust(text,
-width) : DisplayWidth.ljust(text, width)
+          DisplayWidth.public_send(@numbers.include?(column) ? :rjust : :ljust, text, width)
         end
 
         # Takes from the widest column until the line fits.

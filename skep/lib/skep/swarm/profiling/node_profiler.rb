@@ -131,7 +131,7 @@ module Skep
         # cost: CPU seconds of a reading. The share of them is of what this process can get.
         def pause(cost, used, queued)
           gets = used.positive? ? used / (used + queued) : 1.0
-          (cost / READ_SHARE / gets).clamp(*READ_EVERY.minmax)
+          (cost / READ_SHARE / gets).clamp(READ_EVERY)
         end
 
         # Returns for how many seconds the thread has used a CPU, and waited for one, since the last

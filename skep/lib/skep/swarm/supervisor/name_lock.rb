@@ -100,7 +100,7 @@ module Skep
           yield
         rescue Errno::ELOOP
           raise PathUnusable.new(path: @path, error: "#{@lock} is a symbolic link",
-advice: "remove that")
+                                 advice: "remove that")
         rescue SystemCallError => e
           unavailable = e.is_a?(Errno::EROFS) || !File.exist?(@lock)
           raise (unavailable ? RunDirectory::Unavailable : PathUnusable)
@@ -131,7 +131,7 @@ advice: "remove that")
 
           file.close
           raise PathUnusable.new(path: @path, error: "#{@lock} wasn't made by skep",
-                             advice: "remove that")
+                                 advice: "remove that")
         rescue Errno::ENOENT # removed between the two
           retry
         end
