@@ -12,7 +12,7 @@ module Skep
       GROWTH = <<~RUBY
         require "skep/kafka"
         backoff = Skep::Kafka::Processing::BackoffQueue.new
-        backoff.add(Struct.new(:retry_at).new(9.0))
+        backoff.add(Struct.new(:partition, :retry_at).new(:a, 9.0))
         bytes = [2_000, 50_000].map do |calls|
           calls.times { backoff.due(1.0) }
           GC.start
@@ -30,6 +30,24 @@ module Skep
         assert_equal [[], [one], []], [backoff.due(1.0), backoff.due(2.0), backoff.due(2.5)]
         backoff.drop(:b)
         assert_equal [nil, []], [backoff.deadline, backoff.due(9.0)]
+      end
+
+      test "due returns what is over in the order of time, and what was added first first" do
+        backoff = Processing::BackoffQueue.new
+        late, one, other, moved = [3.0, 2.0, 2.0, 1.0].map { |time| entry(:a, time) }
+        [late, one, moved, other].each { |entry| backoff.add(entry) }
+        moved.retry_at = 4.0
+        backoff.add(moved)
+        assert_equal [2.0, [one, other, late]], [backoff.deadline, backoff.due(3.5)]
+        assert_equal [4.0, [moved]], [backoff.deadline, backoff.due(4.0)]
+      end
+
+      test "deletes one of the entries that are over at the same time" do
+        backoff = Processing::BackoffQueue.new
+        some = Array.new(3) { entry(:a, 2.0) }
+        some.each { |entry| backoff.add(entry) }
+        2.times { backoff.delete(some[1]) }
+        assert_equal [some[0], some[2]], backoff.due(2.0)
       end
 
       test "drops of a partition only the entries for which the block is true" do
