@@ -20,7 +20,17 @@ module Skep
         end
         puts bytes[1] - bytes[0]
       RUBY
-      private_constant :GROWTH
+      # Prints how many of 1,000 entries remain in memory after `due` has returned them.
+      KEPT = <<~RUBY
+        require "skep/kafka"
+        backoff = Skep::Kafka::Processing::BackoffQueue.new
+        entry = Struct.new(:partition, :retry_at)
+        1_000.times { |number| backoff.add(entry.new(number, 1.0)) }
+        puts backoff.due(1.0).size
+        GC.start
+        puts ObjectSpace.each_object(entry).count
+      RUBY
+      private_constant :GROWTH, :KEPT
 
       test "due returns an entry once, after its backoff; drop removes those of a partition" do
         backoff = Processing::BackoffQueue.new
@@ -78,6 +88,14 @@ module Skep
         assert_equal [other], backoff.due(1.5)
         backoff.drop(:a)
         refute backoff.probe(:a, 3.0)
+      end
+
+      test "keeps nothing in memory that due has returned" do
+        out, err, status = run_program(KEPT)
+        assert_equal ["", true], [err, status.success?]
+        due, kept = out.lines.map(&:to_i)
+        assert_equal 1_000, due
+        assert_operator kept, :<, 10
       end
 
       test "due leaks no memory in 50,000 calls" do

@@ -69,9 +69,10 @@ module Skep
         # When the first backoff ends, in monotonic seconds; nil if none does.
         def deadline = @retry_at[@queue.first]
 
-        # Removes and returns what is over.
+        # Removes and returns what is over. (Array#shift would keep it in memory until the next
+        # `add`.)
         def due(now)
-          over = @queue.shift(place { |time| time > now })
+          over = @queue.slice!(0, place { |time| time > now })
           over.each { |entry| forget(entry) }
         end
 
