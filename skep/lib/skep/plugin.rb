@@ -74,8 +74,11 @@ module Skep
 
       # Returns how many items wait for the nodes of a status, and in words which this number leaves
       # out. Either is nil if there is nothing to say.
-      def lag(status)
-        numbers, words = of(status).map { |plugin| plugin.lag(status) }.transpose.map(&:compact)
+      def lag(status) = sum(of(status).map { |plugin| plugin.lag(status) })
+
+      # Returns the same of several plugins' lags.
+      def sum(lags)
+        numbers, words = lags.transpose.map(&:compact)
         [(numbers.sum if numbers&.any?), (words.join(" and ") if words&.any?)]
       end
 
@@ -133,8 +136,8 @@ module Skep
     # Returns lines for `skep status`, below the table of nodes.
     def status_lines(status, partitions:) = []
 
-    # Returns what the page shows of it: "partitions" by name, and "totals" by group.
-    def page(status) = {}
+    # Returns what the page shows of it: its "lag", "partitions" by name, and "totals" by group.
+    def page(status) = { "lag" => lag(status) }
 
     # See Plugin.place.
     def place(facts) = [[], facts]

@@ -5,13 +5,13 @@ require "time"
 
 # A dependency of the handler, here a file, is missing for some seconds. Each of 500 messages with
 # 500 keys fails meanwhile: with ordering by partition and by key, with and without a dead letter
-# topic; and in three nodes for three times as long as retry_for. No message becomes a dead letter,
+# topic; and in three nodes for four times as long as retry_for. No message becomes a dead letter,
 # skep retries one at least every 1.5 s, and all are handled soon after the file is back.
-# (AWAY=1,2,4,30 for outages of other lengths than 2 s; LONG=90 for another one than 12 s in three
+# (AWAY=1,2,4,30 for outages of other lengths than 2 s; LONG=90 for another one than 8 s in three
 # nodes; DOWNSTREAM=payloads for a handler that processes the batch as a whole.)
 AWAY = ENV.fetch("AWAY", "2").split(",").map { |seconds| Float(seconds) }
-LONG = Float(ENV.fetch("LONG", "12")) # seconds
-RETRY_FOR = 4 # seconds, in the long one
+LONG = Float(ENV.fetch("LONG", "8")) # seconds
+RETRY_FOR = 2 # seconds, in the long one
 HANDLER = ENV.fetch("DOWNSTREAM", "each")
 COUNT = 500
 LONGEST = 2.0 # seconds from the outage's end until all is handled, and between two attempts

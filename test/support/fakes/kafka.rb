@@ -1,14 +1,15 @@
 # frozen_string_literal: true
 
 module Fakes
-  # Records the facts of a source.
-  WorkRecorder = Struct.new(:given) do
+  # Records the facts of a source, unless its channel is full.
+  WorkRecorder = Struct.new(:given, :full) do
     def __report_work(facts, list:)
       facts.fetch(list)
-      given << facts
+      given << facts unless full
+      !full
     end
   end
-  stands_for WorkRecorder, "Skep::Swarm::Node", controls: %i[given]
+  stands_for WorkRecorder, "Skep::Swarm::Node", controls: %i[given full full=]
 
   # Records the current items, and counts the beats. __spot: the words of the scoreboard that C
   # writes.

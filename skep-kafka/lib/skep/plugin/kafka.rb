@@ -52,9 +52,10 @@ module Skep
       end
 
       def page(status)
-        works = status["works"].to_a.select { |work| work["kind"] == "kafka" }
-        { "partitions" => GroupStatus.all(status).flat_map { |group| rows(group) }.to_h,
-          "totals" => works.to_h { |work| [work["group"].to_s, work["totals"]] } }
+        groups = GroupStatus.all(status)
+        { "lag" => GroupStatus.lag(groups),
+          "partitions" => groups.flat_map { |group| rows(group) }.to_h,
+          "totals" => groups.to_h { |group| [group.name, group.totals] } }
       end
 
       # For example "orders/3@41-45" or "orders/3@41".

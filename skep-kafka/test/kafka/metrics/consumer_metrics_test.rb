@@ -47,6 +47,16 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     assert_equal 2, @node.given.size
   end
 
+  test "publishes facts again that a full channel didn't take" do
+    @metrics.clock_ahead = 2.0
+    @node.full = true
+    publish_at(100)
+    assert_equal 101.0, @metrics.due
+    @node.full = false
+    2.times { publish_at(101) }
+    assert_equal [1, nil], [@node.given.size, @metrics.due]
+  end
+
   test "publishes less often if publishing takes more than a hundredth of the time" do
     @took.push(0.0, 0.05)
     hold(0)

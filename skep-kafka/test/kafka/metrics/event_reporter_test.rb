@@ -74,12 +74,30 @@ module Skep
           assert_equal %i[error error], @events.map { |_, facts| facts[:level] }
         end
 
-        test "remembers a limited number of kinds" do
-          2_000.times do |n|
-            error = RuntimeError.new("no").tap { |e| e.set_backtrace(["/app/#{n}.rb:1"]) }
-            @report.retried(slice, error, retry_in: 1)
+        test "remembers each of 3,000 partitions, and the failures of 3,000 topics" do
+          error = RuntimeError.new("no")
+          2.times do
+            3_000.times do |n|
+              held(n)
+              @report.retried(slice("orders.#{n}"), error, retry_in: 1)
+            end
           end
-          assert_operator @report.instance_variable_get(:@kinds).size, :<=, 1_001
+          told = @events.map { |name, facts| [name, facts[:level]] }
+          assert_equal [["kafka_backpressure", :warn], ["handler_failed", :error],
+                        ["handler_failed", :debug]].product([3_000]), told.tally.to_a
+        end
+
+        test "remembers a limited number of kinds, those that occurred last" do
+          error = RuntimeError.new("no")
+          [*0..20_000, 0, 20_000].each do |n|
+            held(n)
+            @report.tell(:log, "orders.#{n}", error)
+          end
+          %i[@seen @kinds].each do |name|
+            assert_equal 10_002, @report.instance_variable_get(name).size, name
+          end
+          again = @events.last(2).map { |_, facts| facts[:partition] }
+          assert_equal [20_000, 0], again, "the oldest one is forgotten, the newest one isn't"
         end
 
         test "reports an error of a broker once a minute, whatever the partition" do
@@ -89,9 +107,14 @@ module Skep
 
         private
 
-        def slice
-          message = Message.new("orders", 0, 0, nil, "a", 0, {})
-          Processing::Slice.new("orders", 0, [message])
+        def held(partition)
+          @report.problem("HELD", "5000 held", name: :kafka_backpressure, level: :warn,
+                                               topic: "orders", partition:)
+        end
+
+        def slice(topic = "orders")
+          message = Message.new(topic, 0, 0, nil, "a", 0, {})
+          Processing::Slice.new(topic, 0, [message])
         end
       end
     end

@@ -12,7 +12,7 @@ module Skep
       GROWTH = <<~RUBY
         require "skep/kafka"
         backoff = Skep::Kafka::Processing::BackoffQueue.new
-        backoff.add(Struct.new(:retry_at).new(9.0))
+        backoff.add(Struct.new(:partition, :retry_at).new(:a, 9.0))
         bytes = [2_000, 50_000].map do |calls|
           calls.times { backoff.due(1.0) }
           GC.start
@@ -20,7 +20,17 @@ module Skep
         end
         puts bytes[1] - bytes[0]
       RUBY
-      private_constant :GROWTH
+      # Prints how many of 1,000 entries remain in memory after `due` has returned them.
+      KEPT = <<~RUBY
+        require "skep/kafka"
+        backoff = Skep::Kafka::Processing::BackoffQueue.new
+        entry = Struct.new(:partition, :retry_at)
+        1_000.times { |number| backoff.add(entry.new(number, 1.0)) }
+        puts backoff.due(1.0).size
+        GC.start
+        puts ObjectSpace.each_object(entry).count
+      RUBY
+      private_constant :GROWTH, :KEPT
 
       test "due returns an entry once, after its backoff; drop removes those of a partition" do
         backoff = Processing::BackoffQueue.new
@@ -30,6 +40,24 @@ module Skep
         assert_equal [[], [one], []], [backoff.due(1.0), backoff.due(2.0), backoff.due(2.5)]
         backoff.drop(:b)
         assert_equal [nil, []], [backoff.deadline, backoff.due(9.0)]
+      end
+
+      test "due returns what is over in the order of time, and what was added first first" do
+        backoff = Processing::BackoffQueue.new
+        late, one, other, moved = [3.0, 2.0, 2.0, 1.0].map { |time| entry(:a, time) }
+        [late, one, moved, other].each { |entry| backoff.add(entry) }
+        moved.retry_at = 4.0
+        backoff.add(moved)
+        assert_equal [2.0, [one, other, late]], [backoff.deadline, backoff.due(3.5)]
+        assert_equal [4.0, [moved]], [backoff.deadline, backoff.due(4.0)]
+      end
+
+      test "deletes one of the entries that are over at the same time" do
+        backoff = Processing::BackoffQueue.new
+        some = Array.new(3) { entry(:a, 2.0) }
+        some.each { |entry| backoff.add(entry) }
+        2.times { backoff.delete(some[1]) }
+        assert_equal [some[0], some[2]], backoff.due(2.0)
       end
 
       test "drops of a partition only the entries for which the block is true" do
@@ -60,6 +88,14 @@ module Skep
         assert_equal [other], backoff.due(1.5)
         backoff.drop(:a)
         refute backoff.probe(:a, 3.0)
+      end
+
+      test "keeps nothing in memory that due has returned" do
+        out, err, status = run_program(KEPT)
+        assert_equal ["", true], [err, status.success?]
+        due, kept = out.lines.map(&:to_i)
+        assert_equal 1_000, due
+        assert_operator kept, :<, 10
       end
 
       test "due leaks no memory in 50,000 calls" do

@@ -312,6 +312,22 @@ module Skep
         assert_nil @scheduler.next_deadline
       end
 
+      test "a failure, a wake-up and a revocation don't visit all partitions that fail" do
+        some = Array.new(1_000) { |id| add(id) }
+        @scheduler.succeeded(some.first, OS.now)
+        items = Array.new(1_000) { take }
+        items.each do |item|
+          @scheduler.failed(item.partition)
+          item.back_off(600)
+          @scheduler.release(item)
+        end
+        steps = [steps { @scheduler.success_elsewhere(some.last, 41) },
+                 steps { @scheduler.wake_ready }, steps { @scheduler.next_deadline },
+                 steps { @scheduler.begin_revocation(some.map(&:key)) } / some.size]
+        assert_operator steps.max, :<, 300, steps.to_s
+        assert_nil @scheduler.next_deadline
+      end
+
       test "hands out no ready item from before a seek" do
         partition = add(1, items: 2, wide: true, again: 2)
         backed_off, seeking = take, take
@@ -460,6 +476,14 @@ module Skep
       def wake(id)
         @scheduler.wakeup_pipe.wake(id)
         @scheduler.wake_ready
+      end
+
+      # Returns how many methods and blocks are called by the block.
+      def steps(&)
+        calls = 0
+        trace = TracePoint.new(:call, :c_call, :b_call) { calls += 1 }
+        trace.enable(target_thread: Thread.current, &)
+        calls
       end
 
       def hooked_lock

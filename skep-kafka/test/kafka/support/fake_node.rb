@@ -52,6 +52,7 @@ class FakeNode
   def __report_work(facts, list:)
     Skep::Swarm::IPC::WorkFacts.cut(facts, list)
     report("work", **facts)
+    true
   end
 
   def __handler_records = nil

@@ -26,6 +26,22 @@ class WebSwarmPresenterTest < Skep::TestCase
     refute present(nodes.first).to_h["sums"].key?("lag_unknown")
   end
 
+  test "the totals of a group are those of all its works" do
+    works = [2, 3].map do |count|
+      { "kind" => "kafka", "group" => "g", "totals" => { "messages" => count } }
+    end
+    totals = present(node(0, work: kafka), works:).to_h["totals"]["g"]
+    assert_equal [5, 0], totals.values_at("messages", "retries")
+  end
+
+  test "each row of a partition is checked once" do
+    checked = 0
+    trace = TracePoint.new(:call) { |call| checked += 1 if call.method_id == :row? }
+    node = node(0, work: kafka(partition({})))
+    trace.enable(target_thread: Thread.current) { present(node).to_h }
+    assert_equal 1, checked
+  end
+
   test "a partition says what fails in it" do
     facts = { "messages" => 1, "since" => Skep::OS.now + 60, "offset" => 41, "attempt" => 3 }
     failing = partition("failing" => { "cause" => "dependency", **facts })

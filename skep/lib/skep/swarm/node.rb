@@ -201,7 +201,8 @@ module Skep
       # Internal: called by the control thread, then by sources and thread objects.
 
       # As `work=`, for a thread without a caller who could mend the facts: if they are too large,
-      # elements of the list under that key are left out, and counted as KEY_left_out.
+      # elements of the list under that key are left out, and counted as KEY_left_out. Returns false
+      # if they aren't sent, as when the channel is full.
       def __report_work(facts, list:)
         @report.call("work", { "facts" => IPC::WorkFacts.cut(facts, list) })
       end

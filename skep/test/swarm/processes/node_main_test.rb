@@ -35,6 +35,15 @@ class NodeMainTest < Skep::TestCase
                  control.posted
   end
 
+  test "a report says whether the channel took it" do
+    control = Control.new
+    node = node(control)
+    control.full = true
+    assert_equal [false, true], (%w[work assigned].map { |type| report(node, type) })
+    control.full = false
+    assert_equal [true, true], (Array.new(2) { report(node, "work") }), "with events_dropped before"
+  end
+
   private
 
   def report(node, type, **facts) = node.send(:report, type, facts.transform_keys(&:to_s))

@@ -31,15 +31,21 @@ module Skep
 
         def initialize
           @failing = {}.compare_by_identity # by partition: when it failed first after a success
+          @since = [] # these times, ascending: thousands of partitions may fail
         end
 
         def succeeded(partition, began)
           @success = [@success, began].compact.max
           @probe = nil
-          @failing.delete(partition)
+          delete(partition)
         end
 
-        def failed(partition, now) = @failing[partition] ||= now
+        def failed(partition, now)
+          return if @failing.key?(partition)
+
+          @failing[partition] = now
+          @since.insert(@since.bsearch_index { |since| since > now } || -1, now)
+        end
 
         # offset: of the message that is tried. assigned: how many partitions the handler has in
         # this process.
@@ -52,23 +58,36 @@ module Skep
         # The partition is revoked.
         def forget(partition)
           @probe = nil if @probe&.first.equal?(partition)
-          @failing.delete(partition)
+          delete(partition)
         end
 
         private
 
+        def delete(partition)
+          time = @failing.delete(partition) or return
+          @since.delete_at(@since.bsearch_index { |since| since >= time })
+        end
+
         def certain?(partition, assigned)
-          others = @failing.reject { |other, _| other.equal?(partition) }.values
+          others = last_others(partition)
           return true if others.all? { |since| since + SETTLED < @success }
 
           newer = others.count { |since| since > @success }
           @failing.size * 2 <= assigned && (newer.zero? || newer < [SEVERAL, assigned - 1].min)
         end
 
+        # Since when the other partitions fail that began last. (More of them say nothing more.)
+        def last_others(partition)
+          last = @since.last(SEVERAL + 1)
+          at = last.index(@failing[partition])
+          at ? last.tap { last.delete_at(at) } : last
+        end
+
         def probe?(partition, offset, now)
           return @probe == [partition, offset] if @probe
 
-          longest, since = @failing.min_by(&:last)
+          since = @since.first
+          longest = @failing.key(since) # it was added first
           return false unless longest.equal?(partition) && now - since >= DOUBT
 
           @probe = [partition, offset]

@@ -145,14 +145,18 @@ module Skep
           changed
         end
 
-        # Sends the facts to the supervisor, unless it has the same ones.
+        # Sends the facts to the supervisor, unless it has the same ones. If a full channel doesn't
+        # take them, it tries again after the interval.
         def publish
           began = cpu_time
           now = @clock.call
           @changed = @urgent = false
           facts = update(now)
-          @node.__report_work(facts, list: :partitions) unless facts == @published
-          @published = facts
+          if facts == @published || @node.__report_work(facts, list: :partitions)
+            @published = facts
+          else
+            @changed = true
+          end
           @free_at = now + ((cpu_time - began) * SHARE)
           @next_at = [now + INTERVAL, @free_at].max
         end

@@ -16,7 +16,7 @@ module Skep
     module Metrics
       class EventReporter
         QUIET = 60.0 # seconds in which repetitions are only counted
-        MAX_REMEMBERED = 1_000 # different errors
+        MAX_REMEMBERED = 20_000 # different errors: a node may have thousands of partitions
         # Events that concern the messages of one partition: repeated ones are counted for each.
         BY_PARTITION = %i[kafka_unreadable kafka_backpressure not_dead_lettered].freeze
         FAILURES_EVERY = 10.0 # seconds between two failures of a kind that are reported as errors
@@ -116,13 +116,12 @@ module Skep
         # A kind that hasn't occurred for QUIET seconds is a first one again.
         def tell_kind(kind, now)
           at, count, last = @kinds[kind]
-          @kinds.clear if @kinds.size > MAX_REMEMBERED
           if at.nil? || now - last >= QUIET
-            @kinds[kind] = [now, 0, now]
+            remember(@kinds, kind, [now, 0, now])
             return { first: true }
           end
           told = now - at >= @failures_every
-          @kinds[kind] = told ? [now, 0, now] : [at, count + 1, now]
+          remember(@kinds, kind, told ? [now, 0, now] : [at, count + 1, now])
           return unless told
 
           count.zero? ? {} : { repeated: count }
@@ -135,12 +134,18 @@ module Skep
             now = @clock.call
             since, count = @seen.fetch(key, [-QUIET, 0])
             repeated = now - since < QUIET
-            @seen.clear if @seen.size > MAX_REMEMBERED
-            @seen[key] = repeated ? [since, count + 1] : [now, 0]
+            remember(@seen, key, repeated ? [since, count + 1] : [now, 0])
             next if repeated
 
             count.zero? ? {} : { repeated: count }
           end
+        end
+
+        # If there are too many, those are forgotten that haven't occurred for longest.
+        def remember(known, key, facts)
+          known.delete(key)
+          known[key] = facts
+          (MAX_REMEMBERED / 2).times { known.shift } if known.size > MAX_REMEMBERED
         end
       end
     end

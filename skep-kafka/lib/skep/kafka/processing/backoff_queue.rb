@@ -15,29 +15,31 @@ module Skep
       class BackoffQueue
         def initialize
           @retry_at = {}.compare_by_identity # by partition or work item
+          @queue = [] # those whose backoff ends, the first one first
+          @items = {}.compare_by_identity # by partition: { work item => true }
           @awaiting = {}.compare_by_identity # by partition: { work item => time }
         end
 
         # awaiting: a success that began after that time ends the backoff early.
         def add(entry, awaiting = nil)
-          @retry_at[entry] = entry.retry_at
-          (@awaiting[entry.partition] ||= {}.compare_by_identity)[entry] = awaiting if awaiting
+          delete(entry)
+          enqueue(entry, entry.retry_at)
+          partition = entry.partition
+          note(@items, partition, entry, true) unless entry.equal?(partition)
+          note(@awaiting, partition, entry, awaiting) if awaiting
         end
 
         def delete(entry)
-          @retry_at.delete(entry)
-          return if @awaiting.empty?
+          return unless @retry_at.key?(entry)
 
-          items = @awaiting[entry.partition] or return
-          items.delete(entry)
-          @awaiting.delete(entry.partition) if items.empty?
+          dequeue(entry)
+          forget(entry)
         end
 
         # Removes the partition and its work items, or those for which the block is true.
         def drop(partition)
-          @retry_at.keys.each do |entry|
-            same = entry.partition.equal?(partition)
-            delete(entry) if same && (!block_given? || yield(entry))
+          [partition, *@items[partition]&.keys].each do |entry|
+            delete(entry) if @retry_at.key?(entry) && (!block_given? || yield(entry))
           end
         end
 
@@ -51,7 +53,8 @@ module Skep
           first = items.each_key.min_by(&:retry_at)
           if first.retry_at > time
             first.wait_until(time)
-            @retry_at[first] = time
+            dequeue(first)
+            enqueue(first, time)
           end
           true
         end
@@ -64,15 +67,49 @@ module Skep
         end
 
         # When the first backoff ends, in monotonic seconds; nil if none does.
-        def deadline = @retry_at.each_value.reject(&:infinite?).min
+        def deadline = @retry_at[@queue.first]
 
-        # Removes and returns what is over. (Hash#select by identity leaks memory in Ruby 3.1.)
+        # Removes and returns what is over. (Array#shift would keep it in memory until the next
+        # `add`.)
         def due(now)
-          over = @retry_at.filter_map { |entry, time| entry if time <= now }
-          over.each { |entry| delete(entry) }
+          over = @queue.slice!(0, place { |time| time > now })
+          over.each { |entry| forget(entry) }
         end
 
         def inspect = "#<#{self.class} size=#{@retry_at.size}>"
+
+        private
+
+        def enqueue(entry, retry_at)
+          @retry_at[entry] = retry_at
+          @queue.insert(place { |time| time > retry_at }, entry) unless retry_at.infinite?
+        end
+
+        def dequeue(entry)
+          retry_at = @retry_at[entry]
+          return if retry_at.infinite?
+
+          at = place { |time| time >= retry_at }
+          at += 1 until @queue[at].equal?(entry) # several may end at the same time
+          @queue.delete_at(at)
+        end
+
+        # Where the first entry in the queue is for whose time the block is true: by bisection, as
+        # thousands may fail at once.
+        def place = @queue.bsearch_index { |entry| yield @retry_at[entry] } || @queue.size
+
+        def note(by_partition, partition, item, fact)
+          (by_partition[partition] ||= {}.compare_by_identity)[item] = fact
+        end
+
+        def forget(entry)
+          @retry_at.delete(entry)
+          [@items, @awaiting].each do |by_partition|
+            some = by_partition[entry.partition] or next
+            some.delete(entry)
+            by_partition.delete(entry.partition) if some.empty?
+          end
+        end
       end
     end
   end

@@ -33,16 +33,28 @@ module Skep
           def initialize
             @by_id = {}
             @by_key = {} # a partition and its earlier assignments, oldest first
+            @counts = Hash.new(0).compare_by_identity # of those assigned, by their options
           end
 
           def add(partition)
             @by_id[partition.id] = partition
+            @counts[partition.options] += 1
             (@by_key[partition.key] ||= []) << partition
           end
 
           def [](id) = @by_id[id]
           def size = @by_id.size
           def assigned = @by_id.values.reject(&:revocation)
+          def count(options) = @counts[options]
+
+          # Returns the assigned partitions with these keys, whose revocation begins.
+          def begin_revocation(keys)
+            wanted = keys.to_h { |key| [key, true] }
+            assigned.select { |partition| wanted.key?(partition.key) }.each do |partition|
+              partition.begin_revocation
+              @counts[partition.options] -= 1
+            end
+          end
 
           # Returns true if a worker holds messages of another assignment of the same partition.
           def previous_in_flight?(partition)
@@ -62,7 +74,7 @@ module Skep
           # Closes and forgets all partitions.
           def clear
             @by_id.each_value(&:close).clear
-            @by_key.clear
+            [@by_key, @counts].each(&:clear)
           end
         end
 
@@ -131,8 +143,8 @@ module Skep
         end
 
         # A handler has failed with messages of the partition.
-        def failed(partition, now = OS.now)
-          @lock.synchronize { evidence(partition).failed(partition, now) }
+        def failed(partition)
+          @lock.synchronize { evidence(partition).failed(partition, OS.now) }
         end
 
         # When the last success of the partition's handler in this process began, in whatever
@@ -140,7 +152,7 @@ module Skep
         # offset: of the message that is tried.
         def success_elsewhere(partition, offset)
           @lock.synchronize do
-            same = @assignment.assigned.count { |one| one.options.equal?(partition.options) }
+            same = @assignment.count(partition.options)
             evidence(partition).success(partition, offset, same, OS.now)
           end
         end
@@ -215,11 +227,8 @@ module Skep
         # Begins a revocation: none of these partitions' messages is handed out any more, and
         # Batch#each ends after the current message. They remain assigned until finish_revocation.
         def begin_revocation(keys)
-          wanted = keys.to_h { |key| [key, true] }
           @lock.synchronize do
-            found = @assignment.assigned.select { |partition| wanted.key?(partition.key) }
-            found.each(&:begin_revocation)
-            found.each { |partition| forget_revoked(partition) }
+            @assignment.begin_revocation(keys).each { |partition| forget_revoked(partition) }
           end
         end
 

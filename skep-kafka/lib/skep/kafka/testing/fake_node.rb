@@ -143,6 +143,7 @@ module Skep
         def __report_work(facts, list:)
           Swarm::IPC::WorkFacts.cut(facts, list)
           @work = facts
+          true
         end
 
         # Returns a batch that reports to this node.

@@ -20,6 +20,19 @@ module Skep
         assert_equal [two], @assignment.assigned
       end
 
+      test "counts the assigned partitions of each topic's options" do
+        one, other = Object.new, Object.new
+        first = add(1, options: one)
+        add(2, options: one)
+        add(3, options: other)
+        assert_equal [first], @assignment.begin_revocation([first.key])
+        2.times { assert_empty @assignment.begin_revocation([first.key]) }
+        @assignment.released(first)
+        assert_equal [1, 1, 0], [one, other, Object.new].map { |some| @assignment.count(some) }
+        @assignment.clear
+        assert_equal 0, @assignment.count(one)
+      end
+
       test "forgets a released partition" do
         one, two = add(1), add(2)
         assert_empty @assignment.released(one)

@@ -30,7 +30,7 @@ module Skep
           @rates = @nodes.transform_values { |node| rate(node) }
           @troubles = Swarm::Diagnosis.by_node(status)
           pages = Skep::Plugin.of(status).map { |plugin| plugin.page(status) }
-          @lag, @lag_unknown = Skep::Plugin.lag(status)
+          @lag, @lag_unknown = Skep::Plugin.sum(pages.filter_map { |page| page["lag"] })
           @partitions, @totals = %w[partitions totals].map { |part| merged(pages, part) }
         end
 

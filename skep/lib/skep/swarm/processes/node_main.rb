@@ -214,14 +214,18 @@ module Skep
         end
 
         # Reports also how many messages a full channel has dropped, as soon as there is room.
+        # Returns false if the channel doesn't take this one.
         def report(type, facts)
-          return if forked? || @standby&.hold_back?(type)
+          return false if forked? || @standby&.hold_back?(type)
 
           may_drop = DROPPABLE.include?(type)
           sent = @control.post(type, facts, may_drop:)
-          return @drops.synchronize { @dropped += 1 } if may_drop && !sent
-
-          report_dropped if @dropped.positive?
+          if may_drop && !sent
+            @drops.synchronize { @dropped += 1 }
+          elsif @dropped.positive?
+            report_dropped
+          end
+          sent
         end
 
         # A message that may not be dropped is taken by a full channel, too: there may be no room
