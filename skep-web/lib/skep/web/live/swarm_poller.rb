@@ -89,7 +89,8 @@ module Skep
           stream_ended
         end
 
-        # Once for all of its events: a page gets everything anew.
+        # Once for all of its events: a page gets all events and charts anew. The view, which may
+        # have megabytes, hasn't changed.
         def show_past
           past = @stream.take_past or return
           past.each do |event|
@@ -97,7 +98,7 @@ module Skep
             @series.mark(event)
           end
           @series.fill(@stream.series) if @stream.series
-          @report.call(snapshot) if past.any? || @stream.series
+          @report.call(snapshot.except(:is)) if past.any? || @stream.series
         end
 
         # Where the swarm has too many followers, the next poll tries again; else it has ended.
@@ -117,9 +118,13 @@ module Skep
           poll_within([@interval, (now - @polled_at) * COST].max)
         end
 
+        # The first status is the whole state, and not a change of it: see SseConnection.
         def report_changes(view)
-          changes = JsonMergePatch.between(@view, view)
-          @view = view
+          before, @view = @view, view
+          first = view.key?("nodes") && !before.key?("nodes")
+          return @report.call(snapshot) if first
+
+          changes = JsonMergePatch.between(before, view)
           @report.call({ swarm: @name, changes: }) if changes.any?
         end
 
