@@ -73,6 +73,15 @@ class EventsTest < Skep::TestCase
                  [code, printed.map { |event| event["event"] }]
   end
 
+  test "follows those of level debug, too, if they are asked for" do
+    code = events("--follow", "--level", "debug", "--json") do
+      @server.event("late", :debug, {})
+      @server.on_close
+    end
+    assert_equal [0, %w[node_ready node_died late]],
+                 [code, printed.map { |event| event["event"] }]
+  end
+
   test "follows until INT" do
     code = events("--follow") { @running.raise(Interrupt) }
     assert_equal [0, 3], [code, @out.string.lines.size]

@@ -91,11 +91,28 @@ class EventStreamTest < Skep::TestCase
     assert JSON.parse(line(followed)).key?("follow")
   end
 
-  test "an event of level debug isn't formatted without a follower" do
+  test "an event of level debug isn't formatted without a follower that asks for them" do
+    streams = [open_stream, open_stream { |client| client.history(follow: true) }]
     uninspectable = Object.new
     def uninspectable.inspect = raise("formatted")
+    @server.event("odd", :debug, { uninspectable: })
+    @server.event("told", :info, {})
 
-    assert_nil @server.event("odd", :debug, { uninspectable: })
+    told = streams.map { |stream| taken(stream).map { |event| event["event"] } }
+    assert_equal [["told"], ["told"]], told
+  end
+
+  test "who asks for them gets events of level debug, and no event is lost by either" do
+    every, history, usual = [{ debug: true }, { debug: true, follow: true }, {}].map do |how|
+      open_stream { |client| how[:follow] ? client.history(**how) : client.events(**how) }
+    end
+    2.times { @server.event("detail", :debug, {}) }
+    @server.event("told", :info, {})
+    names = [every, history, usual].map { |stream| taken(stream).map { |event| event["event"] } }
+
+    all = %w[detail detail told]
+    assert_equal [all, all, %w[told]], names
+    assert_equal [[0] * 3, 2], [[every, history, usual].map(&:lost), history.position.last]
   end
 
   test "a follower receives the swarm's last event, then the end" do
@@ -135,14 +152,14 @@ class EventStreamTest < Skep::TestCase
     @server.event("hidden", :debug, {})
     5.times { |number| @server.event("many", :warn, { number: }) }
     stream = open_stream { |client| client.history(follow: true) }
-    @server.event("live", :debug, {})
+    @server.event("live", :info, {})
     live = taken(stream)
     past = stream.take_past
 
-    assert_equal([1, *3..7], past.map { |event| event["seq"] })
+    assert_equal([*1..6], past.map { |event| event["seq"] })
     assert_equal ["before", "many"], past.map { |event| event["event"] }.uniq
-    assert_equal([["live", 8]], live.map { |event| event.values_at("event", "seq") })
-    assert_equal [nil, 0, 8], [stream.take_past, stream.lost, stream.position.last]
+    assert_equal([["live", 7]], live.map { |event| event.values_at("event", "seq") })
+    assert_equal [nil, 0, 7], [stream.take_past, stream.lost, stream.position.last]
   end
 
   test "without follow the stream ends after the past" do

@@ -5,11 +5,12 @@ require "skep/metrics"
 require "skep/metrics/status_cache"
 
 class StatusCacheTest < Skep::TestCase
-  # A supervisor that answers when the test lets it.
+  # A supervisor that answers when the test lets it. meanwhile: what happens until then.
   class Query
     attr_reader :asked
 
-    def initialize
+    def initialize(&meanwhile)
+      @meanwhile = meanwhile
       @answers = Queue.new
       @asked = Queue.new
     end
@@ -18,6 +19,7 @@ class StatusCacheTest < Skep::TestCase
 
     def ask(_timeout)
       @asked << true
+      @meanwhile&.call
       @answers.pop
     end
   end
@@ -48,6 +50,27 @@ class StatusCacheTest < Skep::TestCase
     assert_equal [%w[a a b], 2], [names, @query.asked.size]
   end
 
+  test "keeps an answer for five times the seconds that it took" do
+    query, cache = slow(0.5)
+    %w[a b c].each { |name| query.answer({ "name" => name }) }
+    names = [0.0, 2.4, 0.2].map do |passed|
+      @now += passed
+      cache.read["name"]
+    end
+
+    assert_equal %w[a a b], names
+  end
+
+  test "asks again 0.1 s after a timeout, however long it took" do
+    query, cache = slow(2.0)
+    query.answer(nil)
+    assert_raises(Skep::Metrics::SupervisorTimeout) { cache.read }
+    query.answer({ "name" => "a" })
+    @now += 0.11
+
+    assert_equal "a", cache.read["name"]
+  end
+
   test "measures how long the supervisor took" do
     query = Query.new
     cache = Skep::Metrics::StatusCache.new(query, clock: -> { @now += 0.5 })
@@ -62,5 +85,13 @@ class StatusCacheTest < Skep::TestCase
     error = assert_raises(Skep::Metrics::SupervisorTimeout) { @cache.read }
 
     assert_equal "the supervisor didn't answer within 2 s", error.message
+  end
+
+  private
+
+  # Returns a supervisor that takes so many seconds, and the cache that asks it.
+  def slow(seconds)
+    query = Query.new { @now += seconds }
+    [query, Skep::Metrics::StatusCache.new(query, clock: -> { @now })]
   end
 end

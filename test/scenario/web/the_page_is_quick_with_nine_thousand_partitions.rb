@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
 # With 9,000 partitions, all of which fail, the page has a hundred rows and says how many
-# more there are. It draws a status, a sort and each letter of a filter within moments. The size of
-# the first status, several MiB, disconnects no page.
+# more there are. It draws a status, a sort and each letter of a filter within moments, and sorts no
+# row at an event. The size of the first status, several MiB, disconnects no page, not even one that
+# has read hardly any of it when the next statuses come.
+require "socket"
 require_relative "scenario"
 
 PARTITIONS = 9_000
@@ -46,7 +48,83 @@ DURATIONS = <<~SCRIPT
     done(took)
   })
 SCRIPT
+# Opens the stream anew, so that it can be given events; returns how often all rows are sorted in so
+# many frames with an event each.
+EVENTS = 40
+SORTS = <<~SCRIPT
+  (async () => {
+    const streams = []
+    const Source = EventSource
+    window.EventSource = class extends Source { constructor(...all) { super(...all); streams.push(this) } }
+    for (const hidden of [true, false]) {
+      Object.defineProperty(document, "hidden", { value: hidden, configurable: true })
+      document.dispatchEvent(new Event("visibilitychange"))
+    }
+    const [stream] = streams
+    await new Promise((come) => stream.addEventListener("message", ({ data }) => data.includes('"changes"') && come()))
+    const frame = () => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))
+    await frame()
+    let sorts = 0
+    const sort = Array.prototype.sort
+    Array.prototype.sort = function (...how) { if (this.length === #{PARTITIONS}) sorts += 1; return sort.apply(this, how) }
+    for (let seq = 1; seq <= #{EVENTS}; seq += 1) {
+      const event = { seq: `test ${seq}`, time: new Date().toISOString(), level: "info", event: "planted", text: "" }
+      stream.dispatchEvent(new MessageEvent("message", { data: JSON.stringify({ swarm: "hive", event }) }))
+      await frame()
+    }
+    Array.prototype.sort = sort
+    return [sorts, [...document.querySelectorAll("#events *")].some((one) => one.textContent.includes("planted"))]
+  })()
+SCRIPT
 MOST = Patience.of(3000) # milliseconds; it takes some 100 of a processor
+
+# A page whose buffers are those of a network and not of a loopback interface: there the kernel
+# takes some 3 MB of what isn't read.
+class RawPage
+  PIECE = 65_536
+  SEGMENT = 1400 # bytes
+
+  def initialize(url)
+    host, @port = url[%r{//([^/]+)}, 1].split(":")
+    @socket = Socket.new(:INET, :STREAM)
+    @socket.setsockopt(:SOCKET, :RCVBUF, PIECE)
+    @socket.setsockopt(:TCP, :MAXSEG, SEGMENT)
+    @socket.connect(Socket.sockaddr_in(@port, host))
+    @socket.write("GET /live HTTP/1.1\r\nHost: #{host}:#{@port}\r\n\r\n")
+    @text = String.new(encoding: Encoding::BINARY)
+  end
+
+  # Returns the next message with that key.
+  def message(key)
+    loop do
+      line = next_line
+      facts = line.start_with?("data: ") ? JSON.parse(line.delete_prefix("data: ")) : {}
+      return facts.fetch(key) if facts.key?(key)
+    end
+  end
+
+  def close = @socket.close
+
+  private
+
+  # In pieces: it is searched for its end once only.
+  def next_line
+    pieces = []
+    until (at = @text.index("\n"))
+      pieces << @text
+      @text = read
+    end
+    line = pieces.join + @text.slice!(0..at)
+    line.force_encoding(Encoding::UTF_8).chomp
+  end
+
+  def read
+    @socket.wait_readable(Scenario::SECONDS) or raise Scenario::Failed, "the page gets nothing"
+    @socket.readpartial(PIECE)
+  rescue EOFError, Errno::ECONNRESET
+    raise Scenario::Failed, "a page that reads slowly was disconnected"
+  end
+end
 
 WebScenario.play do
   swarm = run_swarm(SWARM)
@@ -84,6 +162,18 @@ WebScenario.play do
     must("be quick: #{took}") { took.max <= MOST }
     requests = page.requests.count { |to| to.end_with?("/live") }
     must("keep one stream, not open #{requests}") { requests == 1 }
+    sorts, shown = page.evaluate(SORTS)
+    must("show the events") { shown }
+    must("sort rows at statuses only, not #{sorts} times at #{EVENTS} events") do
+      sorts < EVENTS / 4
+    end
+
+    slow, quick = Array.new(2) { RawPage.new(url) }
+    3.times { quick.message("changes") } # by then slow was written to as often
+    rows = slow.message("is")["partitions"].size
+    must("send a slow page all rows, not #{rows}") { rows == PARTITIONS }
+    must("send it what has changed meanwhile") { slow.message("changes").key?("partitions") }
+    [slow, quick].each(&:close)
   end
   stop_web
 end

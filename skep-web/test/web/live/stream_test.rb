@@ -85,9 +85,9 @@ class WebStreamTest < Skep::TestCase
     page = open
     assert_equal ["hive"], receive(page)["swarms"]
     assert_equal "the page is looking for it", receive(page).dig("is", "away")
-    changes = receive(page)["changes"]
-    assert_equal [nil, 1, 3, 2], [changes["away"], changes["uptime"],
-                                  *changes["sums"].values_at("own", "shared")]
+    view = receive(page)["is"]
+    assert_equal [nil, 1, 3, 2], [view["away"], view["uptime"],
+                                  *view["sums"].values_at("own", "shared")]
     @swarm.uptime = 2
     assert_equal 2, change(page) { |facts| facts["uptime"] }
   end
@@ -189,6 +189,58 @@ class WebStreamTest < Skep::TestCase
   ensure
     loop.close
     there.close
+  end
+
+  test "a page may leave whole states unread, and is disconnected for what comes beside them" do
+    loop = Skep::OS::EventLoop.new
+    here, there = UNIXSocket.pair
+    closed = false
+    connection = Skep::Web::Live::SseConnection.new(here, loop) { closed = true }
+    whole = "data: #{"x" * 4_000_000}\n\n"
+    2.times { connection.write(whole, whole: true) }
+    10.times { connection.write("data: #{"y" * 100_000}\n\n") }
+    refute closed
+    reading = Thread.new { there.read((2 * whole.size) + (10 * 100_008)) }
+    while reading.alive?
+      loop.after(0.05) { nil } # all may have been written
+      loop.turn
+    end
+    30.times { connection.write("data: #{"y" * 100_000}\n\n") }
+    assert closed
+  ensure
+    loop.close
+    [here, there].each(&:close)
+  end
+
+  test "a page that reads slowly gets a state of any size, and what comes meanwhile" do
+    @swarm.facts = failing(9_000)
+    slow, quick = open, open
+    assert_operator quick_state(quick).size, :>, 3 * 1024 * 1024
+    follower = @swarm.followers.pop
+    follower.puts(JSON.generate(v: 1, seq: 2, level: "warn", event: "node_died", node: 0))
+    assert_equal "node_died", receive_with(quick, "event")["event"] # slow was written to before
+    state = receive_with(slow, "is") until state&.key?("nodes")
+    assert_equal 9_000, state["partitions"].size
+    assert_equal "node_died", receive_with(slow, "event")["event"]
+  ensure
+    follower&.close
+  end
+
+  test "no JSON is made for nobody" do
+    uptime(page = open)
+    page.close
+    follower = @swarm.followers.pop
+    wait_readable(follower).gets # the last page has closed
+    framed = Queue.new
+    frame = Skep::Web::Live::SseConnection.method(:frame)
+    counted = lambda do |facts|
+      framed << facts
+      frame.call(facts)
+    end
+    Skep::Web::Live::SseConnection.stub(:frame, counted) { uptime(open) }
+    assert framed.pop.key?(:swarms)
+  ensure
+    follower&.close
   end
 
   test "a page that reads gets a frame of any size" do
@@ -324,6 +376,25 @@ class WebStreamTest < Skep::TestCase
   # Returns what the block finds in the next changes.
   def change(page)
     loop { yield(receive_with(page, "changes"))&.then { |found| return found } }
+  end
+
+  # What a node reports of so many partitions that all fail.
+  def failing(partitions)
+    failure = { cause: "dependency", messages: 1, offset: 41, since: 1.0, attempt: 3,
+                at: "app/models/billing/invoice.rb:12", error: "Timeout::Error: #{"x" * 184}" }
+    rows = Array.new(partitions) do |number|
+      { topic: "orders", partition: number, held: true, rate: 1.5, lag: number, position: number,
+        messages: 1, retries: 0, dead_letters: 0, skipped: 0, rebalances: 1, failing: failure }
+    end
+    { kind: "kafka", group: "billing", lag: 1, lag_unknown: 0, rate: 1.5, partitions: rows }
+  end
+
+  # Returns the line with the swarm's first status.
+  def quick_state(page)
+    loop do
+      line = wait_readable(page).gets or flunk "the page was closed"
+      return line if line.include?('"nodes":')
+    end
   end
 
   # Returns the swarm's uptime, once the page has received it.

@@ -9,6 +9,7 @@
 #   client.call_async("scale", nodes: 4)   # => Request, without waiting for its answer
 #   client.events                      # => EventStream: each event as it happens
 #   client.history(follow: true)       # => the same, after the last events that the swarm has kept
+#   client.events(debug: true)         # => also those of level debug, which may be very many
 module Skep
   module Control
     class Client
@@ -62,12 +63,16 @@ module Skep
         end
       end
 
-      # Returns all events from here on; the caller closes the stream. Raises EventsRefused.
-      def events = stream("follow")
+      # Returns the events from here on; the caller closes the stream. debug: with those of level
+      # debug; a supervisor of an older version refuses that. Raises EventsRefused.
+      def events(debug: false) = stream("follow", **all_levels(debug))
 
-      # Returns the last events that the swarm has kept, and with `follow` all from here on. after:
-      # the position of an earlier stream, whose events are left out.
-      def history(follow: false, after: nil) = stream("history", live: follow, after:)
+      # Returns the last events that the swarm has kept, and with `follow` those from here on.
+      # after: the position of an earlier stream, whose events are left out. debug: as for `events`;
+      # the swarm keeps none of level debug.
+      def history(follow: false, after: nil, debug: false)
+        stream("history", live: follow, after:, **all_levels(debug))
+      end
 
       # The same, with those from here on, and with the charts' numbers if `series` is true. Never
       # waits: the stream reports what the swarm answers.
@@ -79,6 +84,9 @@ module Skep
       end
 
       private
+
+      # Supervisors of older versions don't know this field.
+      def all_levels(debug) = debug ? { debug: true } : {}
 
       def ask(command, timeout, facts = {})
         request = request(Connection.method(:connect), command, facts, timeout)
@@ -109,7 +117,7 @@ module Skep
         stream = guard { EventStream.new(Connection.connect(@path, TIMEOUT), command, **facts) }
         error = stream.refusal(TIMEOUT) or return stream
         stream.close
-        other_version(command, []) if error.match?(UNKNOWN)
+        other_version(command, facts.keys & [:debug]) if error.match?(UNKNOWN)
         raise EventsRefused.new(path: @path, error:)
       end
 

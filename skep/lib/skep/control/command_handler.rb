@@ -18,9 +18,9 @@ module Skep
       # Each command's fields. One that isn't here is refused: to ignore it would do something else
       # than a newer client has asked for. (`wait` means something to restart and reload only; pages
       # of earlier checkouts send it with each command.)
-      FIELDS = { "status" => [], "follow" => [], "history" => %w[live series], "stop" => %w[wait],
-                 "quiet" => %w[wait], "resume" => %w[wait], "backtraces" => %w[wait],
-                 "profile" => %w[seconds],
+      FIELDS = { "status" => [], "follow" => %w[debug], "history" => %w[live series debug],
+                 "stop" => %w[wait], "quiet" => %w[wait], "resume" => %w[wait],
+                 "backtraces" => %w[wait], "profile" => %w[seconds],
                  "restart" => %w[node work wait], "reload" => %w[wait],
                  "scale" => %w[nodes work works], "chaos" => %w[node order bytes],
                  "commands" => [] }.freeze
@@ -84,11 +84,11 @@ module Skep
       # For clients of other versions.
       def commands = @answer.call({ commands: FIELDS })
 
-      def follow = @answer.call(@follow.call)
+      def follow = @answer.call(@follow.call(debug: @facts["debug"] == true))
 
       def history
-        live, series = @facts.values_at("live", "series").map { |wanted| wanted == true }
-        @answer.call(@follow.call(history: true, live:, series:))
+        live, series, debug = %w[live series debug].map { |field| @facts[field] == true }
+        @answer.call(@follow.call(history: true, live:, series:, debug:))
       end
 
       def stop = start("stop") { @supervisor.stop }

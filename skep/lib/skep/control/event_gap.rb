@@ -4,7 +4,7 @@
 #
 #   gap.to_s   # => "312 events missing"
 #
-# missing: how many, those of level debug included. restarted: true if the events before are those
+# missing: how many, without those of level debug. restarted: true if the events before are those
 # of an earlier supervisor, which may have had more.
 module Skep
   module Control

@@ -94,8 +94,9 @@ module Skep
         false
       end
 
+      # One of level debug has the number of the event before it.
       def count(event)
-        @lost += event["seq"] - @seq - 1 if @seq
+        @lost += [event["seq"] - @seq - 1, 0].max if @seq
         @seq = event["seq"]
       end
 

@@ -18,8 +18,10 @@ require "time"
 #
 # With `control: false` there is no socket. Where there can be no run directory, it is an abstract
 # socket, and only this user and root are served. CommandHandler lists the other commands. Events
-# are numbered from the supervisor's first one, so that a follower knows how many it has missed. A
-# client that sends nothing, reads nothing or sends too much is closed at a deadline or at a limit.
+# are numbered from the supervisor's first one, so that a follower knows how many it has missed.
+# Those of level debug go only to a follower whose request has "debug":true, and have no numbers of
+# their own: there may be thousands per second. A client that sends nothing, reads nothing or sends
+# too much is closed at a deadline or at a limit.
 module Skep
   module Control
     class Server < Swarm::Supervisor::Observer
@@ -34,12 +36,13 @@ module Skep
         @history = EventHistory.new
       end
 
-      # Sends the event to each follower, and keeps it. Those of level debug aren't kept: an outage
-      # may have thousands of them, which would drop what led to it.
+      # Sends the event to each follower that wants it, and keeps it. Those of level debug aren't
+      # kept: an outage may have thousands of them, which would drop what led to it.
       def event(name, level, facts)
-        @seq += 1
-        followers = @sessions.select(&:follows?)
-        kept = @history && level != :debug
+        numbered = level != :debug
+        @seq += 1 if numbered
+        followers = @sessions.select { |session| session.wants?(level) }
+        kept = @history && numbered
         return unless kept || followers.any?
 
         event = event_facts(name, level, facts)
@@ -158,13 +161,14 @@ module Skep
       end
 
       # history: the events that are kept come right after the reply. live: those from here on
-      # follow. series: the reply has the charts' numbers.
-      def follow(session, history: false, live: true, series: false)
+      # follow, with those of level debug if `debug` is true. series: the reply has the charts'
+      # numbers.
+      def follow(session, history: false, live: true, series: false, debug: false)
         if live && @sessions.count(&:follows?) >= MAX_FOLLOWERS
           return { error: "#{MAX_FOLLOWERS} clients follow already: close one of them first" }
         end
 
-        session.follow if live
+        session.follow(debug:) if live
         history ? past(session, series) : { follow: { seq: @seq } }
       end
 

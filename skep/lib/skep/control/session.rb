@@ -7,6 +7,7 @@
 #                         guard: events.method(:guard)) { |session, request| … }
 #   session.reply("a reply\n")   # within that block, or later
 #   session.follow               # called before the reply: the session stays open
+#   session.follow(debug: true)  # the same, for events of all levels
 #   session.past = lines         # called before the reply: these come right after it
 #   session.write_event(line)    # to a client that follows
 #   session.close
@@ -44,7 +45,13 @@ module Skep
       # Returns true if it may be closed for another client.
       def idle? = !awaiting_reply? && !follows?
 
-      def follow = @follows = true
+      def follow(debug: false)
+        @follows = true
+        @debug = debug
+      end
+
+      # Returns true if it follows events of this level.
+      def wants?(level) = follows? && (level != :debug || @debug)
 
       attr_writer :past
 

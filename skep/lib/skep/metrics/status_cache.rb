@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The swarm's status, asked of the supervisor on request, and at most ten times a second however
-# many requests there are. Any thread may call it.
+# The swarm's status, asked of the supervisor on request, and at most ten times per second however
+# many requests there are. If answers take long, it is asked less often, so that a client that
+# requests without a pause takes a sixth of its time at most. Any thread may call it.
 #
 #   cache = StatusCache.new(query)
 #   cache.read         # => Hash as in `skep status --json`; raises SupervisorTimeout
@@ -11,7 +12,8 @@ module Skep
     class StatusCache
       TIMEOUT = 2.0
       MAX_AGE = 0.1
-      private_constant :TIMEOUT, :MAX_AGE
+      COST = 5 # an answer is kept for so many times the seconds that it took
+      private_constant :TIMEOUT, :MAX_AGE, :COST
 
       attr_reader :duration
 
@@ -24,12 +26,15 @@ module Skep
 
       def read
         @lock.synchronize do
-          ask unless @at && @clock.call - @at < MAX_AGE
+          ask unless @at && @clock.call - @at < max_age
           @status || raise(SupervisorTimeout.new(seconds: TIMEOUT))
         end
       end
 
       private
+
+      # A timeout is no answer: the supervisor may be back at once.
+      def max_age = @status ? [MAX_AGE, @duration * COST].max : MAX_AGE
 
       def ask
         started = @clock.call

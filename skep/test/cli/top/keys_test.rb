@@ -107,6 +107,19 @@ class TopKeysTest < Skep::TestCase
     assert_nil model.pager
   end
 
+  test "backtraces that arrive later are added, and leave the pager where it was scrolled to" do
+    model, _, bindings = bindings_for_two_nodes
+    bindings.press("b")
+    bindings.observe([traces(1)])
+    bindings.press("j")
+    shown = model.pager.lines(1)
+    [traces(2), traces(0)].each { |one| bindings.observe([one]) }
+    assert_equal shown, model.pager.lines(1)
+    bindings.press("g")
+    nodes = model.pager.lines(100).filter_map { |line| line[/\Anode \d/] }
+    assert_equal ["node 0", "node 1", "node 2"], nodes # that of node 0 first, as it is selected
+  end
+
   private
 
   def name_works(model)

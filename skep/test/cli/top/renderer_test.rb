@@ -26,6 +26,20 @@ class TopRendererTest < Skep::TestCase
     assert_match(totals, lines[1])
   end
 
+  test "the lag is added up once for each status, not for each frame" do
+    asked = 0
+    count = lambda do |_status|
+      asked += 1
+      [17, nil]
+    end
+    Skep::Plugin.stub(:lag, count) do
+      model = model(node(0))
+      before = asked
+      3.times { assert_includes draw(model, columns: 100)[1], "lag 17" }
+      assert_equal before, asked
+    end
+  end
+
   test "no text makes the lines exceed their size" do
     long = "注文\e[2J" * 40
     nodes = Array.new(30) { |id| node(id, "last_exit" => { "signal" => long }) }

@@ -122,7 +122,7 @@ module Skep
           @connections += [connection]
           connection.write("retry: 2000\n\n")
           connection.write(SseConnection.frame(swarms: @pollers.keys))
-          @pollers.each_value { |poller| connection.write(SseConnection.frame(poller.snapshot)) }
+          @pollers.each_value { |poller| send_to([connection], poller.snapshot) }
         end
 
         def discover
@@ -139,9 +139,14 @@ module Skep
           poller.start(@loop)
         end
 
-        def send_all(facts)
+        def send_all(facts) = send_to(@connections, facts)
+
+        # No JSON is made for nobody.
+        def send_to(connections, facts)
+          return if connections.empty?
+
           frame = SseConnection.frame(facts)
-          @connections.each { |connection| connection.write(frame) }
+          connections.each { |connection| connection.write(frame, whole: facts.key?(:series)) }
         end
 
         def keep_alive

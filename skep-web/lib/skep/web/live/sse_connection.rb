@@ -9,7 +9,12 @@ module Skep
       #
       #   connection = SseConnection.new(socket, loop) { |connection| … }   # when it has closed
       #   connection.write(SseConnection.frame(facts))
+      #   connection.write(frame, whole: true)
       #   connection.close
+      #
+      # It reads too slowly if it leaves BACKLOG bytes unread, beside frames that have a swarm's
+      # whole state: one of thousands of failing partitions is larger than that, and a browser that
+      # is disconnected gets another one.
       class SseConnection
         BACKLOG = 2 * 1024 * 1024 # bytes
         private_constant :BACKLOG
@@ -24,16 +29,18 @@ module Skep
           @reservation = reservation
           @on_close = on_close
           @out = String.new(encoding: Encoding::BINARY)
+          @limit = BACKLOG
           @watch = loop.watch(socket) { |readable, writable| ready(readable, writable) }
           ends_at = reservation&.ends_at
           @expiry = loop.at(ends_at) { disconnect } if ends_at
         end
 
-        def write(frame)
+        def write(frame, whole: false)
           return if @socket.closed?
 
-          return disconnect if @out.bytesize > BACKLOG # whatever the size of one frame
+          return disconnect if @out.bytesize > @limit # whatever the size of one frame
 
+          @limit += frame.bytesize if whole
           @out << frame
           flush
         rescue SystemCallError, IOError # the browser has gone
@@ -72,6 +79,7 @@ module Skep
 
           written = @socket.write_nonblock(@out, exception: false)
           @out = @out.byteslice(written..) unless written == :wait_writable
+          @limit = BACKLOG if @out.empty?
           @watch.write = !@out.empty?
         end
       end

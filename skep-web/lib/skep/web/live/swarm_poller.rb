@@ -5,8 +5,8 @@ module Skep
     module Live
       # One swarm, for all open pages. Begins with what the swarm has kept of its past, or with what
       # happened since the last page was closed. Follows its events, and polls its status at an
-      # interval: soon after an event, and less often if answers take long. If the swarm is away, it
-      # reports that to the pages, and polls until the swarm is back.
+      # interval: soon after an event, and less often if answers take long (Control::PollLimit). If
+      # the swarm is away, it reports that to the pages, and polls until the swarm is back.
       #
       #   poller = SwarmPoller.new("billing", path, 2.0) { |facts| … }   # what to send to pages
       #   poller.start(loop)
@@ -15,8 +15,7 @@ module Skep
       class SwarmPoller
         SOON = 0.3
         TIMEOUT = 10.0
-        COST = 20 # a supervisor spends at most this part of its time on answers
-        private_constant :SOON, :TIMEOUT, :COST
+        private_constant :SOON, :TIMEOUT
 
         attr_reader :events # EventBuffer
 
@@ -29,6 +28,7 @@ module Skep
           @series = TimeSeries.new
           @sampler = Control::ProcessSampler.new
           @events = EventBuffer.new
+          @limit = Control::PollLimit.new
         end
 
         def start(loop)
@@ -89,7 +89,8 @@ module Skep
           stream_ended
         end
 
-        # Once for all of its events: a page gets everything anew.
+        # Once for all of its events: a page gets all events and charts anew. The view, which may
+        # have megabytes, hasn't changed.
         def show_past
           past = @stream.take_past or return
           past.each do |event|
@@ -97,14 +98,17 @@ module Skep
             @series.mark(event)
           end
           @series.fill(@stream.series) if @stream.series
-          @report.call(snapshot) if past.any? || @stream.series
+          @report.call(snapshot.except(:is)) if past.any? || @stream.series
         end
 
         # Where the swarm has too many followers, the next poll tries again; else it has ended.
         def stream_ended
           refused = @stream.error
           end_stream
-          poll_within(SOON) unless refused
+          return if refused
+
+          @limit.reset
+          poll_within(SOON)
         end
 
         def show(status, peer)
@@ -114,12 +118,17 @@ module Skep
           report_changes(presenter.to_h)
           point = @series.add(presenter.numbers, now)
           @report.call({ swarm: @name, point: }) if point
-          poll_within([@interval, (now - @polled_at) * COST].max)
+          @limit.answered(@polled_at, now)
+          poll_within(@interval)
         end
 
+        # The first status is the whole state, and not a change of it: see SseConnection.
         def report_changes(view)
-          changes = JsonMergePatch.between(@view, view)
-          @view = view
+          before, @view = @view, view
+          first = view.key?("nodes") && !before.key?("nodes")
+          return @report.call(snapshot) if first
+
+          changes = JsonMergePatch.between(before, view)
           @report.call({ swarm: @name, changes: }) if changes.any?
         end
 
@@ -130,10 +139,11 @@ module Skep
         end
 
         def poll_within(seconds)
-          return if @call || (@timer&.pending? && @timer.deadline <= OS.now + seconds)
+          at = @limit.at(OS.now + seconds)
+          return if @call || (@timer&.pending? && @timer.deadline <= at)
 
           @timer&.cancel
-          @timer = @loop.after(seconds) { poll }
+          @timer = @loop.at(at) { poll }
         end
 
         def end_call

@@ -48,9 +48,11 @@ module Skep
           reject_extra_arguments!
           @level = options.fetch(:level, LEVELS.index("info"))
           @from = OS.now - options.fetch(:since, Float::INFINITY)
+          follow = options.fetch(:follow, false)
+          debug = follow && @level.zero? # those are never kept
           position = nil
           loop do
-            stream = @client.history(follow: options.fetch(:follow, false), after: position)
+            stream = @client.history(follow:, debug:, after: position)
             show_all(stream)
             break unless stream.error
 

@@ -73,7 +73,7 @@ module Skep
         end
 
         def lag
-          lag, unknown = Plugin.lag(@status)
+          lag, unknown = @model.lag
           return if lag.nil? && unknown.nil?
 
           lag = "lag #{UI::Humanize.count(lag)}"

@@ -42,8 +42,8 @@ module Skep
           found = events.select { |event| event["event"] == "node_backtraces" }
           return unless @traces && found.any?
 
-          @traces.concat(found)
-          @model.pager = Pager.backtraces(@traces, @model.selected)
+          found.each { |event| @traces.add(event, first: event["node"] == @model.selected) }
+          @model.pager = @traces
         end
 
         private
@@ -136,7 +136,7 @@ module Skep
         def quit = @quit = true
 
         def backtraces
-          @traces = []
+          @traces = Pager.backtraces
           command("backtraces", "backtraces")
         end
       end

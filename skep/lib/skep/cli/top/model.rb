@@ -17,6 +17,7 @@ module Skep
         attr_reader :status, :events
         attr_reader :selected          # a node's id
         attr_reader :supervisor_memory # bytes, nil if unknown
+        attr_reader :lag               # as Plugin.lag returns it
         attr_accessor :problem         # why the status may be out of date
         attr_accessor :prompt          # a question that waits for a key
         attr_accessor :pager           # a Pager shown in place of the table
@@ -35,6 +36,7 @@ module Skep
           @status = status
           @troubles = Swarm::Diagnosis.by_node(status)
           @nodes = status["nodes"].partition { |node| trouble?(node) }.flatten(1)
+          @lag = Plugin.lag(status) # of thousands of partitions: once, not for each frame
           @sample = @sampler.sample(status, now, pids: local)
           @supervisor_memory = local ? memory_of(status["pid"]) : nil
           @problem = nil
@@ -78,7 +80,8 @@ module Skep
           @selected = nodes[(index + steps).clamp(0, nodes.size - 1)]["id"]
         end
 
-        # Events of level debug aren't shown. An EventGap is where some are missing.
+        # Events of level debug aren't shown: supervisors of older versions send them, too. An
+        # EventGap is where some are missing.
         def add(events)
           @events.concat(events.reject { |one| one.is_a?(Hash) && one["level"] == "debug" })
           @events.shift(@events.size - KEPT_EVENTS) if @events.size > KEPT_EVENTS

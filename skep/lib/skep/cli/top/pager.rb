@@ -5,6 +5,8 @@
 #   pager = Pager.new("help", ["q  quit"])
 #   pager.scroll(5)
 #   pager.lines(20)     # => at most 20 lines, from where it stands
+#   traces = Pager.backtraces
+#   traces.add(event)   # a node_backtraces event
 module Skep
   module CLI
     module Top
@@ -39,29 +41,26 @@ module Skep
             new("node #{UI.clean(node["id"])}", text.lines(chomp: true))
           end
 
-          # Of node_backtraces events; the node with this id comes first.
-          def backtraces(events, id)
-            sorted = events.partition { |event| event["node"] == id }.flatten
-            new("backtraces", sorted.flat_map { |event| [*threads(event), ""] })
-          end
-
-          private
-
-          def threads(event)
-            head = "node #{event["node"]}, pid #{event["pid"]}"
-            Array(event["threads"]).grep(Hash).flat_map do |thread|
-              ["#{head}, thread #{thread["name"]} (#{thread["status"]})",
-               *Array(thread["backtrace"]).map { |line| "    #{line}" }]
-            end
-          end
+          # Of the events that are added.
+          def backtraces = new("backtraces", [])
         end
 
         attr_reader :title
 
         def initialize(title, lines)
           @title = title
-          @lines = lines.map { |line| UI.clean(line) }
+          @lines = clean(lines)
           @first = 0
+        end
+
+        # Adds the threads of a node_backtraces event: to the end, or before all others if `first`.
+        # Once it was scrolled, it stays where it is.
+        def add(event, first: false)
+          lines = clean([*threads(event), ""])
+          return @lines.concat(lines) unless first
+
+          @lines = lines + @lines
+          @first += lines.size if @first.positive?
         end
 
         def scroll(steps)
@@ -69,6 +68,18 @@ module Skep
         end
 
         def lines(rows) = @lines[@first, rows].to_a
+
+        private
+
+        def clean(lines) = lines.map { |line| UI.clean(line) }
+
+        def threads(event)
+          head = "node #{event["node"]}, pid #{event["pid"]}"
+          Array(event["threads"]).grep(Hash).flat_map do |thread|
+            ["#{head}, thread #{thread["name"]} (#{thread["status"]})",
+             *Array(thread["backtrace"]).map { |line| "    #{line}" }]
+          end
+        end
       end
     end
   end

@@ -8,8 +8,9 @@
 #   poller.close
 #
 # It calls the listener's status_changed, past_arrived, events_arrived, failed and notice (see App).
-# It asks for the status once a second, and half a second after the last time if there were events.
-# If the swarm has ended it asks on, until the swarm is back.
+# It asks for the status once a second, and half a second after the last time if there were events;
+# less often if answers take long (Control::PollLimit). If the swarm has ended it asks on, until the
+# swarm is back.
 module Skep
   module CLI
     module Top
@@ -25,6 +26,7 @@ module Skep
           @listener = listener
           @watches = {}.compare_by_identity
           @follow_at = 0.0
+          @limit = Control::PollLimit.new
         end
 
         def start
@@ -69,16 +71,21 @@ module Skep
           status = answer["status"]
           return @listener.failed(answer["error"] || "the swarm sends no status") unless status
 
+          @limit.answered(@polled_at, OS.now)
+          poll_at(@limit.at(@timer.deadline))
           local = !@peer.nil? && Control::Connection.local?(@peer, status["pid"])
           @listener.status_changed(status, local)
           follow unless @events || OS.now < @follow_at
         end
 
         def poll_soon
-          return if @polling || @timer.deadline <= @polled_at + EVENT_INTERVAL
+          at = @limit.at(@polled_at + EVENT_INTERVAL)
+          poll_at(at) unless @polling || @timer.deadline <= at
+        end
 
+        def poll_at(time)
           @timer.cancel
-          @timer = @loop.at(@polled_at + EVENT_INTERVAL) { poll }
+          @timer = @loop.at(time) { poll }
         end
 
         def follow
@@ -103,11 +110,19 @@ module Skep
 
         # The next poll follows again; after a refusal a later one.
         def stop_following
-          @listener.notice("events aren't shown: #{@events.error}") if @events.error
-          @follow_at = OS.now + (@events.error ? RETRY_AFTER_REFUSAL : 0)
+          error = @events.error
           @position = @events.position
           drop(@events)
           @events = nil
+          return ended unless error
+
+          @listener.notice("events aren't shown: #{error}")
+          @follow_at = OS.now + RETRY_AFTER_REFUSAL
+        end
+
+        def ended
+          @limit.reset
+          poll_soon
         end
 
         def read_answer(request, answered)

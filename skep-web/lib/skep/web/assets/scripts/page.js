@@ -16,13 +16,14 @@ import { showWorks } from "./works.js"
 
 let stream = null
 let due = false
+let rowsDue = false
 
 function listen() {
   stream = new EventSource("live")
   stream.addEventListener("message", ({ data }) => {
     const message = JSON.parse(data)
     message.swarms ? swarms.clear() : receive(message)
-    showSoon()
+    showSoon(!message.event)
   })
   stream.addEventListener("open", () => live("live", "good"))
   stream.addEventListener("error", () => {
@@ -44,14 +45,17 @@ function live(text, tone) {
   mark(find("live"), "class", `live ${tone}`)
 }
 
-// Once for all messages before the next frame.
-function showSoon() {
+// Once for all messages before the next frame. An event changes no row: to sort and draw thousands
+// of them at each would keep the browser busy.
+function showSoon(rows = true) {
+  rowsDue ||= rows
   if (due) return
   due = true
-  requestAnimationFrame(() => { due = false; show() })
+  requestAnimationFrame(() => { due = false; show(rowsDue) })
 }
 
-function show() {
+function show(rows = true) {
+  rowsDue = false
   const known = current()
   find("nothing").hidden = Boolean(known)
   find("swarm").hidden = !known
@@ -64,9 +68,7 @@ function show() {
   showAlarm(view)
   showProblems(view)
   if (view.nodes) showCards(view, history)
-  showWorks(view)
-  showNodes(view)
-  showPartitions(view)
+  if (rows) [showWorks, showNodes, showPartitions].forEach((showRows) => showRows(view))
   showSuspects(view.suspects)
   showEvents(events)
   showActions(view)
@@ -118,7 +120,7 @@ document.addEventListener("visibilitychange", () => {
   if (document.hidden) { stream?.close(); stream = null } else if (!stream) listen()
 })
 addEventListener("hashchange", () => { forget(); clear(); show() })
-addEventListener("choice", showSoon)
+addEventListener("choice", () => showSoon())
 find("other-zone").addEventListener("click", () => choose("times", chosen("times") ? "" : "utc"))
 const narrow = matchMedia("(max-width: 820px)")
 narrow.addEventListener("change", () => { placeActions(); show() })

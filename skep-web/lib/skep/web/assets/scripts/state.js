@@ -11,7 +11,7 @@ export function current() {
 
 // One message of the stream.
 export function receive({ swarm, is, series, events, changes, point, event, mark }) {
-  if (is) swarms.set(swarm, { name: swarm, view: is, history: new History(series), events })
+  if (series) swarms.set(swarm, { name: swarm, view: is ?? swarms.get(swarm)?.view ?? {}, history: new History(series), events })
   const known = swarms.get(swarm)
   if (!known) return
   if (changes) known.view = merge(known.view, changes)
