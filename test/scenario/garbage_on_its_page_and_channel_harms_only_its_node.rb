@@ -2,7 +2,7 @@
 
 # For GARBAGE_SECONDS, node 1 writes random bytes into its cells of the shared page, and node 2
 # writes random bytes, random frames and messages with odd facts into its channel. Only these two
-# are replaced. The others keep their processes, the supervisor keeps its memory and its descriptors,
+# are replaced. The others keep their processes, the supervisor keeps its memory and descriptors,
 # answers at any time, and reports no error of its own.
 require_relative "scenario"
 
