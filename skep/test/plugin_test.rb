@@ -45,6 +45,15 @@ class PluginTest < Skep::TestCase
     RUBY
   end
 
+  test "what can be no file's name isn't remembered either" do
+    out, = run_program(<<~RUBY)
+      require "skep/plugin"
+      [{ "a" => "b" }, "x" * 99, "Mail", 7, "post"].each { |name| Skep::Plugin.find(name) }
+      p Skep::Plugin.instance_variable_get(:@absent)
+    RUBY
+    assert_equal "[\"post\"]\n", out
+  end
+
   test "an error in a plugin's file is raised" do
     in_folder("skep/plugin/mail.rb" => 'require "no/such/library"') do |lib|
       out, = run_program(<<~RUBY)

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 # For GARBAGE_SECONDS, node 1 writes random bytes into its cells of the shared page, and node 2
-# writes random bytes and random frames into its channel. Only these two are replaced. The others
-# keep their processes, the supervisor keeps its memory and its descriptors, answers at any time,
-# and reports no error of its own.
+# writes random bytes, random frames and messages with odd facts into its channel. Only these two
+# are replaced. The others keep their processes, the supervisor keeps its memory and descriptors,
+# answers at any time, and reports no error of its own.
 require_relative "scenario"
 
 SECONDS = Float(ENV.fetch("GARBAGE_SECONDS", "6"))
@@ -13,14 +13,19 @@ SOURCE = <<~'RUBY'
 
   TYPES = %w[ready leaving finished work event failed forked exited stop unhealthy warm spare].freeze
   FACTS = [{}, [], nil, 3, { "facts" => nil }, { "pid" => -1 }, { "sentence" => "\u0000" }].freeze
+  ODD = [
+    ["replace", { "why" => "unfit", "event" => "odd", "facts" => { "at" => "x", "pid" => [], "why" => 1 } }],
+    ["backtraces", { "threads" => [{ "name" => "", "tid" => {}, "backtrace" => [] }] }],
+    ["work", { "facts" => { "kind" => { "a" => "b" }, "done" => "x", "rate" => [] } }]
+  ].freeze
+  FRAME = ->(text) { [text.bytesize, 1, 0].pack("NCC") + text }
   GARBAGE = [
+    ->(random) { FRAME.call(JSON.generate(ODD.sample(random:))) },
+    ->(_random) { FRAME.call('["work",{"facts":{"lag":1e999}}]') },
     ->(random) { random.bytes(1 + random.rand(300)) },
     ->(random) { [random.rand(2**32), 1, 0].pack("NCC") + random.bytes(50) },
     ->(random) { random.bytes(20).then { |bytes| [bytes.size, 1, 3].pack("NCC") + bytes } },
-    lambda do |random|
-      text = JSON.generate([TYPES.sample(random:), FACTS.sample(random:)])
-      [text.bytesize, 1, 0].pack("NCC") + text
-    end
+    ->(random) { FRAME.call(JSON.generate([TYPES.sample(random:), FACTS.sample(random:)])) }
   ].freeze
 
   Skep.swarm "dirty", nodes: 4, max_restarts: 1_000_000, liveness_timeout: 2, stop_timeout: 2,

@@ -14,7 +14,10 @@ module Skep
 
     # Returns facts as a line for the socket.
     def self.line(**facts)
-      "#{JSON.generate({ v: VERSION, **facts }, max_nesting: 0)}\n"
+      facts = { v: VERSION, **facts }
+      "#{JSON.generate(facts, max_nesting: 0)}\n"
+    rescue JSON::GeneratorError # a node has sent 1e999, which is read as infinity
+      "#{JSON.generate(Swarm::IPC::PlainData.of(facts), max_nesting: 0)}\n"
     end
   end
 end

@@ -35,10 +35,11 @@ module Skep
       # Returns the plugin of that name; nil if there is none. Raises what its file raises, once:
       # for later calls there is no such plugin.
       def find(name)
+        return unless name.is_a?(String) && name.match?(NAME)
         return @added[name] if @added.key?(name) || @absent.include?(name)
 
         begin
-          load_file(name) if name.is_a?(String) && name.match?(NAME)
+          load_file(name)
         ensure # another thread that asks meanwhile waits for the same file, in `require`
           @absent = [*@absent, name].last(MOST_ABSENT) unless @added.key?(name)
         end

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# Nodes pass random values to `node`, write random bytes to their channel and to the scoreboard
-# page, and are killed meanwhile. Supervisor, mold and helper keep running, status and probes are
-# answered, and a wrong value raises ArgumentError at the line that passed it.
+# Nodes pass random values to `node`, write random bytes, and random messages that are allowed, to
+# their channel, write random bytes to the scoreboard page, hang, and are killed meanwhile.
+# Supervisor, mold and helper keep running, status and probes are answered, and a wrong value raises
+# ArgumentError at the line that passed it.
 #
 # SECONDS=600 runs longer than the usual 15 seconds; SEED=… repeats a run.
 require_relative "scenario"
@@ -17,18 +18,47 @@ MetricsScenario.play do
 
     # The messages of one node process: they follow from its number and the seed.
     class RandomMessages
+      # Those that don't end it.
+      KEPT = Skep::Swarm::IPC::Messages::FROM_NODE.types - %w[leaving became_mold]
+
       def initialize(node, number)
         @node, @number = node, number
         @random = Random.new(#{seed} * 1_000_003 + number)
         @grammar = Grammar.new(@random)
         @channel = ObjectSpace.each_object(Skep::Swarm::IPC::Channel).find { |one| !one.closed? }
+        @layout = ObjectSpace.each_object(Skep::Swarm::IPC::Scoreboard::Layout).first
         @page = ObjectSpace.each_object(Skep::OS::SharedPage).find { |one| !one.closed? }
       end
 
       def broken? = (@number % 3).zero?
+      def hangs? = @number % 6 == 1
+      def allowed? = @number % 6 == 2 # it is odd, but isn't ended for it
 
       def send_one
+        return send_bytes(allowed(KEPT.sample(random: @random))) if allowed?
+
         @random.rand(broken? ? 2 : 1_000_000).zero? ? write : call
+      end
+
+      def allowed(type) = @grammar.message(Skep::Swarm::IPC::Messages::FROM_NODE, type)
+
+      def send_bytes(bytes)
+        @channel.to_io.write(bytes)
+      rescue SystemCallError, IOError
+        exit!(7) # the channel is closed
+      end
+
+      # A thread makes no progress, and what is said of the threads isn't true.
+      def hang
+        # The thread that would say it hangs, too.
+        Skep::Swarm::Processes::ThreadDump.singleton_class.prepend(Module.new { def all(*) = sleep })
+        all = Array.new(10) { allowed("backtraces") }
+        @node.ready!
+        Thread.new { @node.thread(1).in_flight("hangs") }.join
+        all.cycle do |bytes|
+          send_bytes(bytes)
+          @node.wait(0.05)
+        end
       end
 
       # A wrong value raises ArgumentError, and its backtrace begins here.
@@ -72,9 +102,8 @@ MetricsScenario.play do
 
       # Writes to its own cells of the page.
       def scribble
-        cells = Skep::Swarm::IPC::Scoreboard::Layout.new(nodes: @page.cells / 3, threads: 1)
-        slot = @node.instance_variable_get(:@slot)
-        cell = [*cells.all(slot), cells.memory(slot)].sample(random: @random)
+        index = @node.instance_variable_get(:@page_index)
+        cell = [*@layout.all(index), @layout.memory(index)].sample(random: @random)
         blob = @grammar.one_in(2) ? @grammar.text : @grammar.frame
         @page.write(cell, blob.b[0, 438]) if @grammar.one_in(2)
         @page.set(cell, @random.rand(1..6), [0, 1, 2**63, 2**64 - 1, @random.rand(2**64)].sample(random: @random))
@@ -83,10 +112,11 @@ MetricsScenario.play do
       def surprise(error) = @node.event(:surprise, level: :error, number: @number, error: Skep::Swarm::IPC::PlainData.error(error), at: error.backtrace.first(5))
     end
 
-    Skep.swarm "random", nodes: 4, spares: 1, metrics: "127.0.0.1:0", max_restarts: 1_000_000, stop_timeout: 10, memory_limit: "8G" do |swarm|
+    Skep.swarm "random", nodes: 4, spares: 1, metrics: "127.0.0.1:0", max_restarts: 1_000_000, stop_timeout: 10, liveness_timeout: 2, kill_timeout: 2, memory_limit: "8G" do |swarm|
       swarm.work do |node|
         number = File.open("\#{__dir__}/processes", "a") { |file| file.flock(File::LOCK_EX) && file.tap { file.syswrite(".") }.size }
         messages = RandomMessages.new(node, number)
+        messages.hang if messages.hangs?
         node.ready!
         until node.stopping?
           4.times { messages.send_one }

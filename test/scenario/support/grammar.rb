@@ -10,6 +10,7 @@ require "json"
 #   grammar.facts          # a Hash of such values
 #   grammar.work           # a Hash that is almost valid for `node.work =`
 #   grammar.frame          # bytes: almost a frame of Skep::Swarm::IPC::Channel
+#   grammar.message(FROM_NODE)   # bytes: a message of that table, random in all that it leaves open
 #
 # The same seed gives the same values, in the same order.
 class Grammar
@@ -24,9 +25,13 @@ class Grammar
             messages retries dead_letters skipped rebalances done left_out count sum buckets p50 p99
             node pid mold swarm event level time mono seq v name facts threads tasks thread status
             backtrace message error reason seconds in_flight at work nodes work_bytes].freeze
-  TYPES = %w[ready warm leaving healthy became_mold event assigned unhealthy work failed
+  TYPES = %w[ready warm leaving healthy became_mold event assigned unhealthy work failed replace
+             finished lines profile clears_suspects
              suspects_resolved backtraces unfit spare stepped_in ask loaded refused pong forked
              fork_failed exited stop fork load answer measure unknown].freeze
+  # What skep itself looks at, in messages of nodes.
+  WORDS = %w[info warn unfit another_process main skep.block.worker.1].freeze
+  OWN = %w[at why pid error reason threads kind].freeze
   FIELDS = %w[name level facts assigned reason sentence backtrace refused suspects blamed threads
               node seconds number slot pid exitstatus signal error options tasks events].freeze
   NAMES = %i[odd huge node_died restart_started reload_failed].freeze
@@ -36,7 +41,8 @@ class Grammar
   DEPTHS = [20, 29, 30, 31, 33, 5_000].freeze
   ESCAPED = "\u0000-\u001f\"\\\\"
   private_constant :MOST, :DEEPEST, :DEPTHS, :ESCAPED
-  private_constant :ENCODINGS, :TEXTS, :NUMBERS, :KEYS, :TYPES, :FIELDS, :NAMES, :LEVELS
+  private_constant :ENCODINGS, :TEXTS, :NUMBERS, :KEYS, :TYPES, :FIELDS, :NAMES, :LEVELS, :WORDS,
+                   :OWN
 
   def initialize(random)
     @random = random
@@ -99,6 +105,12 @@ class Grammar
     end
   end
 
+  # table: of Skep::Swarm::IPC::Messages. A node that sends such messages isn't ended for it.
+  def message(table, type = table.types.sample(random: @random))
+    fields = table.rows.fetch(type).fields.map { |name, field| "\"#{name}\":#{fitting(field)}" }
+    header("[\"#{type}\",{#{fields.join(",")}}]")
+  end
+
   # Returns almost valid fields of a message.
   def fields
     fields = { "name" => one_in(5) ? value : "odd", "level" => one_in(5) ? value : "info",
@@ -114,6 +126,51 @@ class Grammar
   end
 
   private
+
+  # Returns the JSON of a value that the field allows.
+  def fitting(field)
+    loop do
+      text = json(candidate).force_encoding(Encoding::UTF_8)
+      next unless text.valid_encoding?
+
+      return text if field.rule === JSON.parse("[#{text}]", max_nesting: 50).first
+    rescue JSON::ParserError
+      next
+    end
+  end
+
+  def candidate
+    case @random.rand(14)
+    when 0 then value
+    when 1 then facts(1)
+    when 2 then facts(1).merge(OWN.to_h { |key| [key, value] })
+    when 3 then work
+    when 4 then text
+    when 5..8 then WORDS.sample(random: @random)
+    when 9 then number
+    when 10, 11 then one_in(2)
+    else list
+    end
+  end
+
+  # Of threads, lines, items or texts.
+  def list
+    kind = @random.rand(4)
+    Array.new(1 + @random.rand(3)) do
+      case kind
+      when 0 then thread
+      when 1 then [@random.rand(3), text]
+      when 2 then [text, nil]
+      else text
+      end
+    end
+  end
+
+  def thread
+    facts = { "name" => one_in(3) ? value : WORDS.sample(random: @random), "tid" => value,
+              "status" => value, "backtrace" => one_in(4) ? value : [text] }
+    one_in(3) ? facts.except("name") : facts
+  end
 
   def type = one_in(20) ? value : TYPES.sample(random: @random)
   def key = [text, number, nil, true, :symbol, [1]].sample(random: @random)

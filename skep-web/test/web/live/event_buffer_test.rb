@@ -44,4 +44,10 @@ class WebEventBufferTest < Skep::TestCase
     assert_empty line["text"]
     assert_equal [{ "name" => "main" }], buffer.backtraces("0")["threads"]
   end
+
+  test "of more than 64 nodes, those whose backtraces came last are kept" do
+    buffer = Skep::Web::Live::EventBuffer.new
+    [*0..63, 0, 64].each { |node| buffer.add({ "event" => "node_backtraces", "node" => node }) }
+    assert_equal [true, false, true], %w[0 1 64].map { |node| !buffer.backtraces(node).nil? }
+  end
 end

@@ -128,31 +128,52 @@ module Skep
       #   totals.handler(0, live)    # => its Histogram as plain data; nil if none was reported
       #   totals.by_topic(0, live)   # => [{ "topic" => "orders", "totals" => …, … }]
       #
-      # The names belong to the work. WorkTotals only adds the numbers.
+      # The names belong to the work. WorkTotals only adds the numbers. Of too many names it keeps
+      # those that it saw first, as long as the swarm runs: if others replaced them, totals would
+      # fall, which Prometheus takes for a reset.
       class WorkTotals
         MOST = 64 # names of one kind of work
         MOST_TOPICS = 50 # further ones are added up as OTHER
         OTHER = "other"
         private_constant :MOST
 
+        # The first names, in the order of first sight.
+        class Names
+          def initialize(most)
+            @most = most
+            @all = {}
+          end
+
+          # Returns true if it is one of them.
+          def keep?(name)
+            @all[name] = true if @all.size < @most
+            @all.key?(name)
+          end
+        end
+        private_constant :Names
+
         def initialize
           @past = {}
           @handlers = {}
           @topics = {}
+          # By work.
+          @names = Hash.new { |all, task| all[task] = Names.new(MOST) }
+          @topic_names = Hash.new { |all, task| all[task] = Names.new(MOST_TOPICS) }
+          @names_by_topic = Hash.new { |all, task| all[task] = Names.new(MOST) }
         end
 
         def add_exited(node)
           return unless node.task
 
           task = node.task.to_s
-          @past[task] = add(@past.fetch(task, {}), reported(node))
+          @past[task] = of(node.task, [node])
           @handlers[task] = handler(node.task, [node])
           @topics[task] = by_topic(node.task, [node])
         end
 
         def of(task, nodes)
           now = nodes.select { |node| node.task == task }.map { |node| reported(node) }
-          now.reduce(@past.fetch(task.to_s, {})) { |sum, one| add(sum, one) }
+          add([@past[task.to_s], *now].compact, @names[task])
         end
 
         def handler(task, nodes)
@@ -164,10 +185,13 @@ module Skep
         def by_topic(task, nodes)
           now = nodes.select { |node| node.task == task }.map { |node| node.work["by_topic"] }
           reports = [*@topics[task.to_s], *now.compact.flatten]
-          named = reports.map { |one| one["topic"] }.uniq.first(MOST_TOPICS)
-          names = named.to_h { |topic| [topic, topic] }
-          reports.group_by { |one| names.fetch(one["topic"], OTHER) }
-                 .map { |topic, some| { **merge(some), "topic" => topic } }
+          names = @topic_names[task]
+          topics = reports.group_by { |one| names.keep?(one["topic"]) ? one["topic"] : OTHER }
+          topics.map do |topic, some|
+            { "topic" => topic,
+              "totals" => add(some.map { |one| one["totals"] }, @names_by_topic[task]),
+              "handler" => Histogram.merge(some.map { |one| one["handler"] }).to_plain }
+          end
         end
 
         def inspect = "#<#{self.class} #{@past}>"
@@ -177,14 +201,10 @@ module Skep
         # IPC::Messages has checked it when it arrived.
         def reported(node) = node.work["totals"] || {}
 
-        def merge(reports)
-          return reports.first if reports.one?
-
-          { "totals" => reports.map { |one| one["totals"] }.reduce { |sum, one| add(sum, one) },
-            "handler" => Histogram.merge(reports.map { |one| one["handler"] }).to_plain }
+        def add(totals, names)
+          sums = totals.reduce({}) { |sum, one| sum.merge(one) { |_, before, more| before + more } }
+          sums.select { |name, _| names.keep?(name) }
         end
-
-        def add(sum, one) = sum.merge(one) { |_, before, more| before + more }.first(MOST).to_h
       end
 
       # Measures how long slots are without a working node: from the exit of a node until the next

@@ -105,12 +105,6 @@ module Skep
       # Returns the numbers of the nodes that charts show. It costs little, whatever nodes report.
       def figures = StatusReport.new(self).figures
 
-      # Returns the snapshot in full, and without its largest facts. The helper gets the second if
-      # the first is too large for a message.
-      def snapshots
-        snapshot.then { |whole| [whole, StatusReport.short(whole)] }
-      end
-
       # Called for signals only.
 
       def reopen
@@ -214,7 +208,7 @@ module Skep
       def send_status(node, number)
         return unless node.helper?
 
-        snapshots.each do |facts|
+        StatusReport.by_size(snapshot).each do |facts|
           break if node.channel.post("answer", { number:, status: facts }, may_drop: true)
         end
       end

@@ -17,7 +17,8 @@ class CrashAttributionTest < Skep::TestCase
   Node = Struct.new(:id, :page_index, :reason, :sent, :clears_suspects, :task) do
     def channel = self
     def event_facts = { node: id }
-    def post(type, facts) = sent << [type, facts]
+    def post_encoded(bytes) = [frames << bytes, sent << JSON.parse(bytes.byteslice(6..))]
+    def frames = @frames ||= []
     def live? = true
     def helper? = false
   end
@@ -139,6 +140,14 @@ class CrashAttributionTest < Skep::TestCase
                  [type, *facts["added"].first.values_at("ends", "crashes")]
     facts = { node: 0, in_flight: ["a job at 7"], crashes: 1, alone: true }
     assert_equal [[:work_isolated, :warn, @nodes[0], facts]], @published.map(&:to_a)
+  end
+
+  test "a message to all nodes is encoded once, however many there are" do
+    hold(0, "a job")
+    @crash_attribution.node_exited(@nodes[0], ExitStatus.new(nil, "SEGV"))
+    @crash_attribution.forget
+    frames = @nodes.map { |node| node.frames.map(&:object_id) }
+    assert_equal [2, 1], [frames.first.size, frames.uniq.size]
   end
 
   test "publishes and sends nothing for a node with nothing in flight" do

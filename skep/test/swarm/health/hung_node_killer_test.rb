@@ -95,6 +95,19 @@ class HungNodeKillerTest < Skep::TestCase
     assert_equal THREADS, @node.slot.last_hang[:threads]
   end
 
+  test "keeps a diagnosis without secrets, so that a status needn't look for them" do
+    secret = [{ "name" => "main", "backtrace" => ["redis://u:hunter2@host"] }]
+    Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0)).in_flight("password=hunter2")
+    hung_node_killer.start(@node, :hung, status(0))
+    hung_node_killer.add_backtraces(@node, secret)
+    known = [@node.slot.last_hang]
+    hung_node_killer.add_backtraces(@node, secret) # late ones, too
+    assert_equal [false, ["password=[secret]"]],
+                 [[*known, @published.last].to_s.include?("hunter2"), known[0][:in_flight]]
+    assert_equal [{ "name" => "main", "backtrace" => ["redis://u:[secret]@host"] }],
+                 known[0][:threads]
+  end
+
   test "publishes what is known of a node that dies before its backtraces arrive" do
     hung_node_killer.start(@node, :hung, status(0))
     hung_node_killer.publish(@node)

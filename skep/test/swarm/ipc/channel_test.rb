@@ -22,6 +22,30 @@ class ChannelTest < Skep::TestCase
     assert_equal({ "node" => 3, "list" => [1, nil, "ä"] }, frames[0].facts)
   end
 
+  test "one encoded frame can be sent over several channels" do
+    other, socket = Channel.pair
+    third = Channel.new(socket)
+    bytes = Channel.encode("suspects", { "added" => ["x" * 16_000] * 20 })
+    [@ours, other].each { |one| one.post_encoded(bytes) }
+    all = [[@ours, @theirs], [other, third]].flat_map do |from, to|
+      frames = []
+      frames.concat(received(to)).tap { from.flush } until frames.any?
+      frames
+    end
+    assert_equal [["suspects", 20]] * 2, all.map { |one| [one.type, one["added"].size] }
+    [other, third].each(&:close)
+  end
+
+  test "encodes nothing for an end that is gone" do
+    @theirs.close
+    refute @ours.post("first")
+    seen = []
+    fact = Object.new
+    fact.define_singleton_method(:inspect) { "#{seen << 1}" }
+    refute @ours.post("second", { fact: })
+    assert_empty seen
+  end
+
   test "carries descriptors, and closes those it gives away" do
     reader, writer = IO.pipe
     @ours.post("take", { n: 1 }, give: [writer])

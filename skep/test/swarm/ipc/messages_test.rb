@@ -10,6 +10,9 @@ class MessagesTest < Skep::TestCase
   # Invalid values of `work=`. The supervisor would calculate with them.
   BAD_WORK = {
     "nil" => nil, "an integer" => 3, "an array" => [1], "true" => true, "a text" => "x",
+    "a total with a long name" => { totals: { "a" * 257 => 1 } },
+    "a topic with a long name" => { by_topic: [{ topic: "a" * 257, totals: {},
+                                                 handler: DURATIONS }] },
     "totals that are nil" => { totals: nil }, "totals that aren't a Hash" => { totals: [1] },
     "a total that is a text" => { totals: { a: "1" } },
     "a total that is nil" => { totals: { a: nil } },
@@ -50,6 +53,9 @@ class MessagesTest < Skep::TestCase
     ["suspects_resolved", { "suspects" => [], "blamed" => nil }],
     ["backtraces", { "threads" => nil }],
     ["backtraces", { "threads" => [1] }], ["backtraces", { "threads" => [{}] }],
+    ["backtraces", { "threads" => [{ "backtrace" => [] }] }],
+    ["backtraces", { "threads" => [{ "name" => 1, "backtrace" => [] }] }],
+    ["backtraces", { "threads" => [{ "name" => "a", "backtrace" => [1] }] }],
     ["lines", {}], ["lines", { "lines" => [[1]] }], ["lines", { "lines" => [["1", "a"]] }],
     ["ask", {}], ["ask", { "number" => 2**70 }],
     ["unknown", {}], ["exited", { "page_index" => 1, "pid" => 1 }]

@@ -224,6 +224,25 @@ class NodePoolTest < Skep::TestCase
     assert_equal [0, 1, 0, 1], @mold.forked.map(&:id)
   end
 
+  test "what an unfit node reports replaces none of the facts that skep itself keeps" do
+    node, = ready_nodes
+    facts = { at: "x", why: "y", pid: 1, error: "broken" }
+    2.times { @pool.replace_failing(node, "unfit", "work_unfit", facts) }
+    assert_equal [node.pid, "unfit", "broken"],
+                 node.slot.last_unfit.values_at(:pid, :why, :error)
+    assert_kind_of Float, node.slot.to_plain(memory: nil, beat_age: nil, done: 0,
+                                             unhealthy: nil)[:unfit][:seconds_ago]
+  end
+
+  test "a spare that says it is ready for a slot, before it has one, is a spare all the same" do
+    build_pool(spares: 1)
+    start
+    fork_and_ready(spare = @mold.forked.last)
+    assert_equal :booting, spare.state
+    @pool.spare_ready(spare)
+    assert_equal [:spare, 0], [spare.state, @events.count(:node_ready)]
+  end
+
   test "a spare that has booted steps in at once, however many others are booting" do
     build_pool(boot_concurrency: 1, spares: 2)
     start

@@ -76,6 +76,14 @@ class SlotTest < Skep::TestCase
     assert_equal %w[unfit broken], facts[:unfit].values_at(:why, :error)
   end
 
+  test "the backtraces of a hang are dropped after an hour, its other facts aren't" do
+    @slot.last_hang = { at: Skep::OS.now, reason: "hung", threads: [{ "name" => "main" }] }
+    @slot.forget_old_backtraces(Skep::OS.now + 3500)
+    assert_equal [{ "name" => "main" }], facts[:last_hang][:threads]
+    @slot.forget_old_backtraces(Skep::OS.now + 3700)
+    assert_equal %i[seconds_ago reason], facts[:last_hang].keys
+  end
+
   test "belongs to the successor once the old process has exited, and is replaced then" do
     old = ready(launch)
     @slot.renew(1, "restart")

@@ -48,8 +48,38 @@ class WorkTotalsTest < Skep::TestCase
     totals = Skep::Swarm::Stats::WorkTotals.new
     totals.add_exited(topics((1..50).to_h { |number| ["topic#{number}", 1] }))
     totals.add_exited(topics((49..55).to_h { |number| ["topic#{number}", 1] }))
-    messages = totals.by_topic(0, []).to_h { |row| [row["topic"], row["totals"]["messages"]] }
+    messages = messages(totals.by_topic(0, []))
     assert_equal [51, 2, 5], [messages.size, messages["topic50"], messages["other"]]
+  end
+
+  # Prometheus takes a counter that falls for one that was reset.
+  test "a topic that had its own row keeps it, whichever nodes end" do
+    totals = Skep::Swarm::Stats::WorkTotals.new
+    nodes = [topics((1..50).to_h { |number| ["topic#{number}", 1] }),
+             topics((51..100).to_h { |number| ["topic#{number}", 1] })]
+    before = messages(totals.by_topic(0, nodes))
+    totals.add_exited(nodes.pop)
+    assert_equal before, messages(totals.by_topic(0, nodes))
+    totals.add_exited(nodes.pop)
+    assert_equal [before, 50], [messages(totals.by_topic(0, nodes)), before["other"]]
+  end
+
+  test "a name that was counted keeps its total, whichever nodes end" do
+    totals = Skep::Swarm::Stats::WorkTotals.new
+    nodes = [0, 64].map { |from| node(0, **(from...(from + 64)).to_h { |n| [:"n#{n}", 1] }) }
+    before = totals.of(0, nodes)
+    totals.add_exited(nodes.pop)
+    assert_equal [before, 64], [totals.of(0, nodes), before.size]
+  end
+
+  test "what a node adds to the totals of a topic isn't kept" do
+    totals = Skep::Swarm::Stats::WorkTotals.new
+    node = topics("orders" => 1)
+    node.work["by_topic"].first.merge!("more" => "x")["handler"]["more"] = "x"
+    totals.add_exited(node)
+    row = totals.by_topic(0, []).first
+    assert_equal [%w[topic totals handler], %w[count sum p50 p99 buckets]],
+                 [row.keys, row["handler"].keys]
   end
 
   test "keeps at most 64 names of a kind of work" do
@@ -65,6 +95,8 @@ class WorkTotalsTest < Skep::TestCase
     seconds.each { |one| histogram.add((one * 1e9).round) }
     histogram.to_plain
   end
+
+  def messages(rows) = rows.to_h { |row| [row["topic"], row["totals"]["messages"]] }
 
   def topics(messages)
     rows = messages.map do |topic, number|

@@ -25,11 +25,23 @@ class StatusReportTest < Skep::TestCase
     assert_equal [node.work, { "done" => 1 }], looked_at.map { |plain| plain["work"] }
   end
 
-  test "the short report keeps only `done` of a node's work, and no last_hang" do
-    work = { "done" => 3, "a" => 1 }
-    plain = { name: "x", nodes: [{ id: 0, last_hang: { threads: [] }, work: }] }
-    assert_equal({ name: "x", nodes: [{ id: 0, last_hang: nil, work: { "done" => 3 } }] },
-                 StatusReport.short(plain))
+  test "what is too large for the helper lacks backtraces first, then most of the works' facts" do
+    hung = { id: 0, last_hang: { reason: "hung", threads: [1] }, work: { "done" => 3, "a" => 1 } }
+    plain = { name: "x", nodes: [hung, { id: 1, last_hang: nil, work: {} }] }
+    whole, smaller, short = StatusReport.by_size(plain)
+    assert_equal plain, whole
+    assert_equal({ **plain, nodes: [{ **hung, last_hang: { reason: "hung" } }, plain[:nodes][1]] },
+                 smaller)
+    assert_equal({ **hung, last_hang: nil, work: { "done" => 3 } }, short[:nodes][0])
+  end
+
+  # It has some 100 KB, and was redacted when it came.
+  test "a status shows the backtraces of a hang as they are kept" do
+    slot = Skep::Swarm::Nodes::Slot.new(0, 0)
+    threads = [{ "name" => "main", "backtrace" => ["a.rb:1"] }]
+    slot.last_hang = { at: Skep::OS.now, reason: "hung", threads: }
+    report = StatusReport.new(Supervisor.new(NodePool.new([slot], [])))
+    assert_same threads, report.__send__(:view, slot)[:last_hang][:threads]
   end
 
   test "figures have each node's memory, and of its work only what it has added up" do

@@ -63,7 +63,8 @@ module Skep
 
         # Builds a new Hash: threads that answer requests read the old one.
         def keep_backtraces(event)
-          all = { **@backtraces, event["node"].to_s => event.slice("time", "pid", "threads") }
+          node = event["node"].to_s
+          all = { **@backtraces.except(node), node => event.slice("time", "pid", "threads") }
           @backtraces = all.to_a.last(NODES).to_h
         end
 

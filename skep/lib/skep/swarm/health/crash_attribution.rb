@@ -146,9 +146,11 @@ module Skep
           @node_pool.slots.each { |slot| slot.deaths.clear_last(ids.count(slot.id)) }
         end
 
+        # Many nodes may crash at the same time, and there may be many to inform: encoded once.
         def broadcast(facts)
+          bytes = IPC::Channel.encode("suspects", facts)
           @node_pool.node_table.nodes.each do |node|
-            node.channel.post("suspects", facts) if node.live? && !node.helper?
+            node.channel.post_encoded(bytes) if node.live? && !node.helper?
           end
         end
       end

@@ -62,7 +62,7 @@ module Skep
 
         def publish(node)
           diagnosis, node.diagnosis = node.diagnosis, nil
-          failure, facts = diagnosis.failure, diagnosis.facts
+          failure, facts = diagnosis.failure, Redaction.of(diagnosis.facts)
           node.slot.last_hang = { pid: node.pid, at: OS.now, reason: reason(failure), **facts }
           @events.publish(EVENTS.fetch(failure), node, level: :error,
                           **facts, hint: (SLOW if failure == :hung))
@@ -116,6 +116,7 @@ module Skep
         def add_late_backtraces(node, threads)
           return unless node.terminated?
 
+          threads = Redaction.of(threads)
           node.slot.last_hang[:threads] = threads if node.slot.last_hang
           @events.publish(:node_backtraces, node, threads:)
         end

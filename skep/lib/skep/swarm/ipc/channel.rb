@@ -8,6 +8,7 @@ require "socket"
 #
 #   ours, theirs = Channel.pair   # theirs is the socket for the other process
 #   ours.post("fork", { node: 3 }, give: [socket])   # never blocks; the rest waits for #flush
+#   ours.post_encoded(Channel.encode("stop"))        # a frame for many, which is encoded once
 #   ours.receive { |frame| frame.type; frame["node"]; frame.ios }   # false at the end
 #                              # ios is empty if this process had no free descriptor for them
 #
@@ -59,6 +60,12 @@ module Skep
           [new(ours, **how), theirs]
         end
 
+        # Returns the bytes of a frame with so many descriptors.
+        def self.encode(type, facts = {}, ios = 0)
+          text = JSON.generate([type, PlainData.of(facts)])
+          [text.bytesize, VERSION, ios].pack("NCC") << text.b
+        end
+
         # descriptors: false if none is expected. Those that come are closed.
         def initialize(socket, descriptors: true)
           @socket = socket
@@ -82,8 +89,13 @@ module Skep
         # Sends a frame, or queues what the socket can't take now. IOs to `give` are closed once
         # sent, those to `lend` stay open. Returns false if the other end is gone, or if the backlog
         # is full and the frame `may_drop`. at_once: false sends it with the next frame or flush.
-        def post(type, facts = {}, give: [], lend: [], may_drop: false, at_once: true)
-          bytes = encode(type, facts, give.size + lend.size)
+        def post(type, facts = {}, give: [], lend: [], **how)
+          return refuse(give) if @ended
+
+          post_encoded(Channel.encode(type, facts, give.size + lend.size), give:, lend:, **how)
+        end
+
+        def post_encoded(bytes, give: [], lend: [], may_drop: false, at_once: true)
           @lock.synchronize do
             return refuse(give) if @ended || (may_drop && !room?(bytes))
             raise ArgumentError, too_long(bytes.bytesize) if too_long?(bytes)
@@ -174,11 +186,6 @@ module Skep
         def refuse(give)
           give.each(&:close)
           false
-        end
-
-        def encode(type, facts, ios)
-          text = JSON.generate([type, PlainData.of(facts)])
-          [text.bytesize, VERSION, ios].pack("NCC") << text.b
         end
 
         def write_out

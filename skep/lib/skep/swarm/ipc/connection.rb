@@ -42,6 +42,10 @@ module Skep
           @channel.post(...).tap { flush }
         end
 
+        def post_encoded(...)
+          @channel.post_encoded(...).tap { flush }
+        end
+
         # Handles all frames that have come. Returns false if the other end is gone.
         def drain
           PIECES.times do

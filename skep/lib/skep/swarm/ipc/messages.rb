@@ -48,7 +48,8 @@ module Skep
           LINE_LIST = list("Strings") { |line| line.is_a?(String) }
           TASK_LIST = list("Hashes") { |task| task.is_a?(Hash) }
           THREAD_LIST = list("threads") do |thread|
-            thread.is_a?(Hash) && thread["backtrace"].is_a?(Array)
+            thread.is_a?(Hash) && thread["name"].is_a?(String) &&
+              LINE_LIST.rule === thread["backtrace"]
           end
           THREAD_LINE_LIST = list("[thread, line]") do |pair|
             pair.is_a?(Array) && pair.size == 2 && WHOLE.rule === pair.first &&

@@ -14,13 +14,14 @@ module Skep
       module WorkFacts
         BYTES = 4 * 1024 * 1024 # as JSON
         TOTALS = 64
+        NAME_BYTES = 256 # of a total or a topic: the supervisor keeps some as long as it runs
         GREATEST = 10**18 # a number that is added up: sums over any number of nodes stay finite
         # The facts that the supervisor adds up. They aren't redacted when they are reported,
         # because a count may have a name such as "tokens"; StatusReport removes secrets from the
         # sums. All other facts are redacted once, when they are reported: for thousands of
         # partitions, redacting them for each status took half a second.
         SUMS = %w[totals handler by_topic].freeze
-        private_constant :BYTES, :TOTALS, :GREATEST
+        private_constant :BYTES, :TOTALS, :NAME_BYTES, :GREATEST
 
         module_function
 
@@ -42,6 +43,9 @@ module Skep
           return must("totals", "a Hash", totals) unless totals.is_a?(Hash)
           return "totals must not be more than #{TOTALS} numbers" if totals.size > TOTALS
 
+          long = totals.each_key.find { |name| name.bytesize > NAME_BYTES }
+          return must("totals: a name", "at most #{NAME_BYTES} bytes long", long) if long
+
           name, odd = totals.find { |_, total| !sum?(total) }
           must("totals: #{name}", "a finite number within #{GREATEST} of 0", odd) if name
         end
@@ -55,7 +59,7 @@ module Skep
         # A list: as the name of a value, a topic such as "tokens" would make it a secret.
         def by_topic(rows)
           named = rows.is_a?(Array) && rows.all? do |row|
-            row.is_a?(Hash) && row["topic"].is_a?(String)
+            row.is_a?(Hash) && row["topic"].is_a?(String) && row["topic"].bytesize <= NAME_BYTES
           end
           return must("by_topic", "a list of Hashes with a topic", rows) unless named
 

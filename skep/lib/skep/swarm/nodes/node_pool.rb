@@ -123,7 +123,7 @@ module Skep
           return unless %w[unfit another_process].include?(why) && node.ready?
           return if slot.last_unfit && now - slot.last_unfit[:at] < UNFIT_SECONDS
 
-          slot.last_unfit = { at: now, pid: node.pid, why:, **facts }
+          slot.last_unfit = { **facts, at: now, pid: node.pid, why: }
           @events.publish(event, node, level: :error, **facts) if why == "unfit"
           replace(node, why) unless node.replace_for
         end
@@ -269,7 +269,7 @@ module Skep
         # Reported by nodes.
 
         def node_ready(node)
-          return if node.state == :spare # it has no slot to be ready for
+          return if node.slot.spare? || node.stepping_in? # it has no slot to be ready for
 
           node.ready(OS.now)
           recovery_times.ready(node, OS.now)
@@ -397,7 +397,10 @@ module Skep
           @loop.at(OS.now + seconds, early: seconds / 2) do
             look_at_all_in(seconds)
             crash_attribution.forget_old
-            all.each { |slot| reconcile(slot) }
+            all.each do |slot|
+              slot.forget_old_backtraces
+              reconcile(slot)
+            end
           end
         end
 

@@ -16,6 +16,9 @@ module Skep
   class Swarm
     module Nodes
       class Slot
+        BACKTRACE_SECONDS = 3600.0 # for which those of a hang are kept
+        private_constant :BACKTRACE_SECONDS
+
         attr_reader :id
         attr_reader :task # the number of its work
         attr_reader :options # of its work (Definition::Work); the swarm's, if it has none
@@ -37,7 +40,7 @@ module Skep
         attr_accessor :refusal # why its last process said that it can't begin
         attr_accessor :refusal_code # the exit code of a first boot that it ends
         attr_accessor :failure # what its last process, or its successor, failed with
-        attr_accessor :last_hang # what was found out about its last hung node
+        attr_accessor :last_hang # what was found out about its last hung node, without secrets
         attr_accessor :last_unfit # what was reported of its last unfit process, and when
         attr_accessor :last_failure # pid, error and line of its last process that raised
 
@@ -133,6 +136,11 @@ module Skep
 
           @generation = [generation, node.generation].min
           node.replace_for = nil
+        end
+
+        # A dump has some 100 KB, which each status would have until the swarm ends.
+        def forget_old_backtraces(now = OS.now)
+          last_hang.delete(:threads) if last_hang && now - last_hang[:at] > BACKTRACE_SECONDS
         end
 
         def outdated? = !node.nil? && node.generation < generation

@@ -11,14 +11,17 @@ module Skep
         WORK_BYTES = 12 * 1024 * 1024 # of all nodes' facts together, as JSON
         private_constant :WORK_BYTES
 
-        # Without what takes much room: what a helper gets where the whole is too large for a
-        # message.
-        def self.short(plain)
-          nodes = plain[:nodes].map do |node|
-            { **node, last_hang: nil, work: node[:work].slice("done") }
-          end
-          { **plain, nodes: }
+        # Returns a report, the same without backtraces, and without anything that takes much room.
+        # A helper gets the first that isn't too large for a message.
+        def self.by_size(plain)
+          [plain, with(plain) { |node| { last_hang: node[:last_hang]&.except(:threads) } },
+           with(plain) { |node| { last_hang: nil, work: node[:work].slice("done") } }]
         end
+
+        def self.with(plain)
+          { **plain, nodes: plain[:nodes].map { |node| { **node, **yield(node) } } }
+        end
+        private_class_method :with
 
         def initialize(supervisor)
           @supervisor = supervisor
@@ -163,9 +166,9 @@ module Skep
                                 unhealthy: ready && liveness.unhealthy_reason(ready))
           plain[:unhealthy_for] = ready && ago(liveness.unhealthy_since(ready))
           plain[:slow] = node ? slow(node) : []
-          work = plain.delete(:work)
+          work, last_hang = %i[work last_hang].map { |key| plain.delete(key) }
           work = { "done" => done, "left_out" => slot.work_bytes } if left_out.include?(slot)
-          { **Redaction.of(plain), work: redacted(work) }
+          { **Redaction.of(plain), last_hang:, work: redacted(work) } # HungNodeKiller redacts hangs
         end
 
         # Its threads that make no progress.
