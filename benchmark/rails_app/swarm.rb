@@ -4,7 +4,8 @@
 require_relative "../server/programs/worker_app"
 require_relative "http"
 
-Skep.swarm "bench", nodes: WorkerApp.count, **WorkerApp.options do |swarm|
+# All servers load a large application at the same time.
+Skep.swarm "bench", nodes: WorkerApp.count, boot_timeout: 600, **WorkerApp.options do |swarm|
   swarm.preload do
     require_relative "application"
     SHOP = RailsApp.boot

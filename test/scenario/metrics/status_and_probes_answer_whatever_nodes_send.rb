@@ -51,7 +51,7 @@ MetricsScenario.play do
       # A thread makes no progress, and what is said of the threads isn't true.
       def hang
         # The thread that would say it hangs, too.
-        Skep::Swarm::Processes::ThreadDump.singleton_class.prepend(Module.new { def all(*) = sleep })
+        Skep::Swarm::Processes::ThreadDump.singleton_class.prepend(Module.new { def all(*) = Thread.stop })
         all = Array.new(10) { allowed("backtraces") }
         @node.ready!
         Thread.new { @node.thread(1).in_flight("hangs") }.join

@@ -69,10 +69,12 @@ class SlotTest < Skep::TestCase
     assert_kind_of Float, plain[:last_exit][:seconds_ago]
     @slot.looping = false
     assert_nil facts[:looping_for]
-    launch(pid: 43)
+    node = launch(pid: 43)
     @slot.last_failure = { pid: 7, error: "of another", at: nil }
     assert_nil facts[:failure]
     @slot.last_unfit = { at: Skep::OS.now, pid: 43, why: "unfit", error: "broken" }
+    assert_nil facts[:unfit]
+    node.replace_for = "unfit"
     assert_equal %w[unfit broken], facts[:unfit].values_at(:why, :error)
   end
 
