@@ -97,9 +97,7 @@ class ListenerSocketTest < Skep::TestCase
       assert_equal request.b, helper.accept_nonblock.readpartial(100).b
     end
     refused = nil
-    1_000.times do
-      break if (refused = answer("GET /metrics HTTP/1.1\r\n\r\n")).include?("HTTP")
-    end
+    turn_until(0.002) { (refused = answer("GET /metrics HTTP/1.1\r\n\r\n")).include?("HTTP") }
     assert_match(/ 503 .*the helper, .* doesn't accept requests/m, refused)
     turn_until { answer("GET /healthz HTTP/1.1\r\n\r\n").include?(" 200 OK") }
   end
@@ -147,11 +145,12 @@ class ListenerSocketTest < Skep::TestCase
   end
 
   # After so many clients the acceptor may pause: they take a quarter of the processor at most.
-  def turn_until
+  # wait: for how long at most between two looks; the acceptor may pause.
+  def turn_until(wait = 0.1)
     deadline = Skep::OS.now + Patience.of(20)
     until yield
       flunk "not in time" if Skep::OS.now > deadline
-      @loop.turn(0.1)
+      @loop.turn(wait)
     end
   end
 
