@@ -13,7 +13,8 @@ Scenario.play do
   began = Skep::OS.now
   took = -> { "#{(Skep::OS.now - began).round(1)} s".tap { began = Skep::OS.now } }
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "crowd", nodes: #{count}, max_restarts: 1_000 do |swarm|
+    Skep.swarm "crowd", nodes: #{count}, max_restarts: 1_000, stop_timeout: #{Patience.of(30)},
+                        kill_timeout: #{Patience.of(5)} do |swarm|
       swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
@@ -44,7 +45,7 @@ Scenario.play do
   swarm.follow("it has no more descriptors than before: #{before}") { files.call <= before }
   no_zombie(swarm, [swarm.pid, mold])
   took.call
-  must("stop with 0; #{swarm.account}") { swarm.stop(seconds: 120).exitstatus == 0 }
+  must("stop with 0; #{swarm.account}") { swarm.stop(seconds: 120).exitstatus.zero? }
   puts "stopped in #{took.call}"
   await_exit(swarm.nodes)
 end

@@ -375,6 +375,7 @@ module Skep
 
         @complained_at = now
         @report.call("unhealthy", fields)
+        nil
       end
 
       def __wait(timeout, heartbeat)
