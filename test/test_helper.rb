@@ -14,6 +14,7 @@
 require_relative "load_path" # for `ruby -Itest skep/test/os/pidfd_test.rb`
 
 require "minitest/autorun"
+require "minitest/mock"
 require "support/default_signals"
 require "support/strict_warnings"
 require "support/hang_watch"

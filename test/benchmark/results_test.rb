@@ -3,7 +3,6 @@
 require "test_helper"
 require "fileutils"
 require "json"
-require "minitest/mock"
 require "stringio"
 require "tmpdir"
 require_relative "../../benchmark/command"

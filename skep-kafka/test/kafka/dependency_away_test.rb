@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "kafka/support/kafka_case"
-require "minitest/mock"
 require "skep/kafka/testing"
 
 # While a dependency of the handler is unavailable, one work item of a partition at a time is tried.

@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "skep/threads"
-require "minitest/mock"
 require "timeout"
 
 class PoolTest < Skep::TestCase

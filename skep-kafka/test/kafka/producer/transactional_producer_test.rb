@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "minitest/mock"
 require "kafka/support/kafka_case"
 
 module Skep

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "fork/support/guard_case"
-require "minitest/mock"
 
 # A thread that has just begun runs, and has the name of the thread that made it.
 class NativeThreadsTest < GuardCase

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "minitest/mock"
 require "skep/swarm"
 
 # Uses a real event loop, and nodes that only record the calls.

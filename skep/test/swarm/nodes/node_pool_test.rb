@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "minitest/mock"
 require "skep/swarm"
 
 # Uses a real event loop and page. The test acts as the mold, and the nodes' processes are idle.

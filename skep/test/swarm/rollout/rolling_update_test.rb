@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "minitest/mock"
 require_relative "rollout_parts"
 
 class RollingUpdateTest < Skep::TestCase
