@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Nodes, helpers and molds are killed and replaced: no counter ever decreases, no request is
-# refused, and a real Prometheus accepts all metrics.
+# refused, and a real Prometheus accepts all metrics, the queries of the dashboard and the alerts.
 require_relative "scenario"
 require_relative "support/prometheus"
 require "skep/kafka"
@@ -93,6 +93,10 @@ MetricsScenario.play do
       prometheus.query(query.gsub("$__rate_interval", "1m").gsub(/"\$\w+"/, '".*"'))
     end
     must("accept all queries of the dashboard: #{bad}") { bad.empty? }
+    reference = File.read("#{__dir__}/../../../docs/reference/metrics.md", encoding: "UTF-8")
+    alerts = reference.scan(/^ +expr: (.+)$/).flatten
+    bad = alerts.reject { |query| prometheus.query(query) }
+    must("accept all alerts of the reference, #{alerts.size}: #{bad}") { bad.empty? && alerts.any? }
   end
   must("stop with 0") { swarm.stop.exitstatus == 0 }
 end

@@ -2,22 +2,12 @@
 
 require "test_helper"
 require "tmpdir"
+require "support/nodeless_supervisor"
 require "skep/web"
 
 # What pages are sent of a swarm, and how often its status is asked for, with the control socket of
 # a supervisor without nodes. Time passes during answers, and by `pass`, only.
 class WebSwarmPollerTest < Skep::TestCase
-  Supervisor = Struct.new(:loop, :config, :asked) do
-    def abstract_lock = nil
-    def events = @events ||= Skep::Swarm::Runtime::EventBus.new
-
-    def snapshot
-      asked.call
-      { name: "a", pid: Process.pid, state: "running", uptime: 1, nodes: [] }
-    end
-  end
-  private_constant :Supervisor
-
   def setup
     @directory = Dir.mktmpdir
     @path = File.join(@directory, "a.sock")
@@ -25,7 +15,7 @@ class WebSwarmPollerTest < Skep::TestCase
     @now, @asked, @sent = Skep::OS.now, 0, []
     config = Skep::Swarm::Definition::Config.new("a", { control: @path }, tasks: [{}])
     @server = Skep::Control::Server.new
-    @server.configured(Supervisor.new(@loop, config, -> { answer }))
+    @server.configured(NodelessSupervisor.new(@loop, config, -> { answer }))
     @poller = Skep::Web::Live::SwarmPoller.new("a", @path, 2.0) { |facts| @sent << facts }
   end
 

@@ -33,7 +33,7 @@ module Skep
 
       private
 
-      # A timeout is no answer: the supervisor may be back at once.
+      # After a timeout it asks again soon: the supervisor may be back at once.
       def max_age = @status ? [MAX_AGE, @duration * COST].max : MAX_AGE
 
       def ask

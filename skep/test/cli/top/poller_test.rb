@@ -2,22 +2,13 @@
 
 require "test_helper"
 require "tmpdir"
+require "support/nodeless_supervisor"
 require "skep/cli"
 require "skep/cli/top"
 
 # What `skep top` shows of the past, and how often it asks, with the control socket of a supervisor
 # without nodes.
 class TopPollerTest < Skep::TestCase
-  Supervisor = Struct.new(:loop, :config, :asked) do
-    def abstract_lock = nil
-    def events = @events ||= Skep::Swarm::Runtime::EventBus.new
-
-    def snapshot
-      asked.call
-      { name: "a", pid: Process.pid, state: "running", uptime: 1, nodes: [] }
-    end
-  end
-
   # Keeps what an App would show.
   class Listener
     attr_reader :past, :live, :statuses, :failures
@@ -32,7 +23,7 @@ class TopPollerTest < Skep::TestCase
     def failed(sentence) = @failures << sentence
     def notice(_sentence) = nil
   end
-  private_constant :Supervisor, :Listener
+  private_constant :Listener
 
   def setup
     @asked = 0
@@ -100,7 +91,7 @@ class TopPollerTest < Skep::TestCase
 
   def serve
     config = Skep::Swarm::Definition::Config.new("a", { control: @path }, tasks: [{}])
-    supervisor = Supervisor.new(@loop, config, -> { @asked += 1 })
+    supervisor = NodelessSupervisor.new(@loop, config, -> { @asked += 1 })
     Skep::Control::Server.new.tap { |server| server.configured(supervisor) }
   end
 

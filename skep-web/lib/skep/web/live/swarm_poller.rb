@@ -89,7 +89,7 @@ module Skep
           stream_ended
         end
 
-        # Once for all of its events: a page gets all events and charts anew. The view, which may
+        # Once for all of its events: a page gets all events and charts again. The view, which may
         # have megabytes, hasn't changed.
         def show_past
           past = @stream.take_past or return
