@@ -76,7 +76,7 @@ module Skep
           @failing.size * 2 <= assigned && (newer.zero? || newer < [SEVERAL, assigned - 1].min)
         end
 
-        # Since when the other partitions fail, of those that began last: as many as `certain?` counts.
+        # Since when the other partitions fail that began last: as many as `certain?` counts.
         def last_others(partition)
           last = @since.last(SEVERAL + 1)
           at = last.index(@failing[partition])
