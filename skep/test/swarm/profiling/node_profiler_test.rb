@@ -24,13 +24,13 @@ class NodeProfilerTest < Skep::TestCase
     end
     assert_operator part["seconds"], :>=, SECONDS
     cpu = seconds(part, "cpu")
-    assert_in_delta part["cpu"], cpu.values.sum, 0.05
+    assert_in_delta part["cpu"], cpu.values.sum, part["sampler"] ? 0.05 : 0.3
     thread, name, topic = cpu.max_by(&:last).first
     assert_equal %w[main orders], [thread, topic]
     assert_match(/\bhot\z/, name)
     waiting = seconds(part, "wait").sum { |key, time| key.first == "waits" ? time : 0 }
     assert_operator waiting, :>, 0.5
-    assert_operator waiting, :<=, part["seconds"]
+    assert_operator waiting, :<=, part["seconds"] + 0.001 # it is rounded
     assert_equal 0, part["dropped_stacks"]
     assert_equal Skep::OS.native?, part["sampler"]
   end

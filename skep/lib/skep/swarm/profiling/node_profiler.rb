@@ -105,11 +105,12 @@ module Skep
         end
 
         def finish(now)
+          used = cpu - @cpu_before # before the reading, as at the start: in Ruby that takes time
           stop
           take(now)
           read(now)
           name_native_threads
-          @ended = { seconds: now - @began, cpu: cpu - @cpu_before, lost: OS::StackSampler.lost }
+          @ended = { seconds: now - @began, cpu: used, lost: OS::StackSampler.lost }
         end
 
         def cpu = ::Process.clock_gettime(::Process::CLOCK_PROCESS_CPUTIME_ID)
