@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../scenario"
+require_relative "support/broker_template"
 require "skep/kafka"
 
 # Helpers for scenarios that run against a real Kafka. Each scenario has its own broker, which the
@@ -27,6 +28,7 @@ class KafkaScenario < Scenario
     def initialize(directory)
       @directory = directory
       @port = free_port
+      BrokerTemplate.copy(directory, @port)
       start
     end
 
