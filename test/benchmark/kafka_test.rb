@@ -59,6 +59,22 @@ class KafkaBenchmarkTest < Skep::TestCase
     end
   end
 
+  test "each process of the plain client reads a part of the topic" do
+    require "skep/kafka"
+    broker = Skep::Kafka::EmbeddedBroker.start(topics: { "orders" => 2 })
+    Dir.mktmpdir do |folder|
+      File.mkfifo("#{folder}/reports")
+      reports = File.open("#{folder}/reports", File::RDWR)
+      client = start_reader("poll", folder, broker.settings, workers: 2)
+      assert_equal 2, readers_of("orders", broker, reports, 2).size
+    ensure
+      Process.kill(:KILL, -client) && Process.wait(client) if client
+      reports&.close
+    end
+  ensure
+    broker&.stop
+  end
+
   test "kcat gets the settings that its librdkafka knows" do
     require_relative "../../benchmark/command"
     require_relative "../../benchmark/kafka"
@@ -87,6 +103,31 @@ class KafkaBenchmarkTest < Skep::TestCase
   end
 
   private
+
+  # Starts a program of the benchmark in a process group, and returns its pid.
+  def start_reader(name, folder, kafka, **wishes)
+    kafka = kafka.merge("auto.offset.reset" => "earliest")
+    wishes = { topic: "orders", group: "readers", work: "payload", every: 1,
+               brokers: kafka["bootstrap.servers"], settings: kafka, **wishes }
+    gems = Gem.loaded_specs.values.flat_map(&:full_require_paths).map { |path| "-I#{path}" }
+    env = { "SKEP_BENCH_WISHES" => JSON.generate(wishes), "SKEP_BENCH_FOLDER" => folder }
+    spawn(env, RbConfig.ruby, *gems, "#{BENCHMARK}/kafka/readers/#{name}.rb", pgroup: true)
+  end
+
+  # Writes messages until so many processes have reported one, or it takes too long. Returns their
+  # pids.
+  def readers_of(topic, broker, reports, count)
+    seeder = Skep::Kafka::Testing::TopicSeeder.new(broker.bootstrap_servers, topic)
+    found = []
+    over = deadline(Patience.of(20))
+    while found.size < count && seconds_until(over).positive?
+      seeder.publish([[nil, "v", 0], [nil, "v", 1]])
+      found |= [wait_readable(reports).gets.split[1]]
+    end
+    found
+  ensure
+    seeder&.close
+  end
 
   def newer_client?
     version = Gem.loaded_specs["karafka-rdkafka"]&.version
