@@ -598,9 +598,10 @@ module Skep
           end
         end
 
+        # A status says that the work is finished only if the node ended on its own.
         def facts_of_exit(slot, node)
-          RestartPolicy::Exited.new(deaths: slot.deaths.times, clean: slot.clean?,
-                                    exitstatus: slot.last_exit&.exitstatus,
+          exitstatus = slot.last_exit&.exitstatus unless slot.last_reason
+          RestartPolicy::Exited.new(deaths: slot.deaths.times, clean: slot.clean?, exitstatus:,
                                     how: how_ended(slot, node))
         end
 
