@@ -161,8 +161,9 @@ module Skep
           @lifecycle.node_killed if ended_by_skep && !node.helper?
           in_flight = @pool.scoreboard.in_flight(node)
           @events.publish(status.clean? ? :node_exited : :node_died, node,
-                          level: status.clean? ? :info : :warn, **status.to_plain, reason: node.reason,
-                          phase: node.kind_of_death, in_flight: in_flight.any? ? in_flight : nil)
+                          level: status.clean? ? :info : :warn, **status.to_plain,
+                          reason: node.reason, phase: node.kind_of_death,
+                          in_flight: in_flight.any? ? in_flight : nil)
           @pool.exit_published(node)
         end
 
