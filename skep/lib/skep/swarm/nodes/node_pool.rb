@@ -252,6 +252,7 @@ module Skep
           use_budget
           let_go_unused(node.mold)
           check_drained if stopping?
+          end_of_work unless slot.wanted?
         end
 
         def node_exited(page_index, pid, exit)
