@@ -20,6 +20,16 @@ class NodePoolEndsTest < Skep::TestCase
     assert_equal [:done], @stops
   end
 
+  test "work that ended well has done so, whatever becomes of a successor that booted meanwhile" do
+    boot(0, restart: "on_failure")
+    @pool.replace(node = slot.node, "max_lifetime")
+    successor = @parts.forked(@parts.booting.first)
+    @parts.ended(node)
+    assert_equal :stopping, successor.state
+    @parts.ended(successor, signal: "KILL")
+    assert_equal [[:done], 0], [@stops, slot.last_exit.exitstatus]
+  end
+
   private
 
   def boot(*loads, **options)
