@@ -722,7 +722,7 @@ module Skep
 
         # What a node that has just been forked must know.
         def admit(node)
-          return node.kill("forced") if @lifecycle.killed? || node.killed?
+          return node.kill(node.reason || "forced") if @lifecycle.killed? || node.killed?
 
           node.quiet if @lifecycle.quiet? && !node.helper?
         end

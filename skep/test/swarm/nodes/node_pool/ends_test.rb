@@ -30,6 +30,16 @@ class NodePoolEndsTest < Skep::TestCase
     assert_equal [[:done], 0], [@stops, slot.last_exit.exitstatus]
   end
 
+  test "a node that is killed before it is forked keeps the reason" do
+    boot(0, 0)
+    @parts.ended(slot.node, 3)
+    unforked = slot.node
+    @pool.remove(slot, "scale")
+    unforked.overdue!
+    @pool.reconcile(unforked.slot)
+    assert_equal ["stop_timeout", true], [@parts.forked(unforked).reason, unforked.killed?]
+  end
+
   private
 
   def boot(*loads, **options)
