@@ -40,6 +40,15 @@ class NodePoolEndsTest < Skep::TestCase
     assert_equal ["stop_timeout", true], [@parts.forked(unforked).reason, unforked.killed?]
   end
 
+  test "a restart whose new node dies before the old one has gone says so" do
+    boot(0, 0)
+    said = nil
+    restart = Skep::Swarm::Rollout::RollingUpdate.new("restart", **@parts.to_h) { |why| said = why }
+    restart.start
+    @parts.ended(@parts.ready(@parts.booting.first), signal: "KILL")
+    assert_equal "node 0 could not be replaced: the new process ended, SIGKILL", said
+  end
+
   private
 
   def boot(*loads, **options)
