@@ -17,6 +17,7 @@ class MemoryMonitorTest < Skep::TestCase
     def event_facts = { id: }
     def ready? = state == :ready
     def live? = true
+    def failing? = false
     def helper? = false
     def mold = self
     def channel = self

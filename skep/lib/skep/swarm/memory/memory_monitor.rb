@@ -149,9 +149,9 @@ module Skep
         end
 
         # Stops the node without waiting for a successor, and kills it after kill_timeout: its
-        # memory must be freed soon.
+        # memory must be freed soon. A hung one is killed as soon anyway.
         def stop_now(node, reason)
-          return false if node.node_memory.stop_requested
+          return false if node.node_memory.stop_requested || node.failing?
 
           node.node_memory.stop_requested = true
           node.replace_for ||= reason if replaceable?(node)

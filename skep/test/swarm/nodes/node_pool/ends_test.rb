@@ -49,6 +49,17 @@ class NodePoolEndsTest < Skep::TestCase
     assert_equal "node 0 could not be replaced: the new process ended, SIGKILL", said
   end
 
+  test "a hung node that is far over its memory_limit, too, is a hung one" do
+    boot(0, restart: "never", memory_limit: "100M")
+    hung = slot.node
+    hung.failing!(:hung)
+    hung.terminate("hung")
+    exceed(hung)
+    @parts.ended(hung, signal: "KILL")
+    assert_equal ["hung", :dead, 1],
+                 [slot.last_reason, slot.status, slot.deaths.counts["work"]]
+  end
+
   private
 
   def boot(*loads, **options)
@@ -61,4 +72,12 @@ class NodePoolEndsTest < Skep::TestCase
   end
 
   def slot = @parts.slots.first
+
+  # The monitor's next look finds twice the limit.
+  def exceed(node)
+    node.node_memory = Skep::Swarm::Memory::NodeMemory.new(Skep::OS.now)
+    bytes = %w[rss pss uss anonymous].to_h { |kind| [kind, 200 << 20] }
+    node.node_memory.measured(Skep::OS.now, { **bytes, "swap" => 0 })
+    @pool.memory_monitor.send(:check_limits, [node], Skep::OS.now)
+  end
 end
