@@ -620,7 +620,7 @@ module Skep
 
         def postpone(slot, node, seconds)
           deaths, how = slot.deaths.times, how_ended(slot, node)
-          slot.not_before = OS.now + seconds
+          slot.not_before = [OS.now + seconds, *slot.not_before].max # MemoryMonitor may have set it
           slot.interrupted = seconds.zero? &&
                              [nil, :unforked, :retired, :left_for_past_quiet].include?(how)
           crash_loop = restart_policy(slot).crash_loop?(deaths, OS.now) &&

@@ -60,6 +60,32 @@ class NodePoolEndsTest < Skep::TestCase
                  [slot.last_reason, slot.status, slot.deaths.counts["work"]]
   end
 
+  test "a slot whose nodes were far over memory_limit too often is empty for a while" do
+    boot(0, memory_limit: "100M", max_restarts: 2)
+    3.times do
+      exceed(old = slot.node)
+      break unless slot.successor
+
+      @parts.ready(slot.successor)
+      @parts.ended(old)
+    end
+    assert_equal [:stopping, nil], [slot.status, slot.successor]
+    @parts.ended(slot.node)
+    assert_equal [:waiting, 2], [slot.status, @parts.names.count(:node_replaced)]
+    @parts.loop.turn(5) until slot.live?
+  end
+
+  test "a restart starts a slot at once that waits because of its memory" do
+    boot(0, memory_limit: "100M", max_restarts: 1)
+    2.times do
+      exceed(old = slot.node)
+      @parts.ready(slot.successor) if slot.successor
+      @parts.ended(old)
+    end
+    @pool.renew(slot, 1, "restart")
+    assert_equal :booting, slot.status
+  end
+
   private
 
   def boot(*loads, **options)
