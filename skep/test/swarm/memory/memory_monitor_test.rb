@@ -7,7 +7,7 @@ require "skep/swarm"
 # control group has no limit.
 class MemoryMonitorTest < Skep::TestCase
   MIB = 1 << 20
-  Slot = Struct.new(:id, :node, :successor, :replacing) do
+  Slot = Struct.new(:id, :node, :successor, :replacing, :not_before) do
     def reason_to_replace = node.replace_for
   end
   Group = Struct.new(:limit, :high, :oom_kills)
@@ -17,6 +17,7 @@ class MemoryMonitorTest < Skep::TestCase
     def event_facts = { id: }
     def ready? = state == :ready
     def live? = true
+    def failing? = false
     def helper? = false
     def mold = self
     def channel = self

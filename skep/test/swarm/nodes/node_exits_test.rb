@@ -80,6 +80,25 @@ class NodeExitsTest < Skep::TestCase
     assert_equal "oom", @events[0].facts[:reason]
   end
 
+  test "a node that skep killed in a stop makes it a forced one, however it was seen to end" do
+    @lifecycle.stop
+    node = ready(launch)
+    node.kill("hung")
+    @exits.record_exit(node, Exit.new) # it can't be killed, or its mold has died
+    assert_predicate @lifecycle, :killed?
+  end
+
+  test "a node that ends well, or crashes, while it is replaced makes no stop a forced one" do
+    @lifecycle.stop
+    [Exit.new(0), Exit.new(nil, "SEGV")].each do |exit|
+      node = ready(launch)
+      node.reason = "restart"
+      node.retire
+      @exits.record_exit(node, exit)
+    end
+    refute_predicate @lifecycle, :killed?
+  end
+
   test "a successor takes over the slot of a node that exits" do
     node = ready(launch)
     successor = ready(launch)

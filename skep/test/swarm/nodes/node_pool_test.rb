@@ -344,6 +344,13 @@ class NodePoolTest < Skep::TestCase
     assert_equal [false, true], @pool.slots.map(&:live?)
   end
 
+  test "never_restart_on is about nodes that end on their own, not about hung or unhealthy ones" do
+    nodes = ready_nodes(never_restart_on: 0)
+    nodes.first.reason = "unhealthy"
+    nodes.each { |node| exit_well(node) }
+    assert_equal [true, false], @pool.slots.map(&:live?)
+  end
+
   test "events of a node name its work where there are several" do
     facts = []
     @bus.subscribe { |event| facts << event.facts[:work] if event.name == :node_forked }

@@ -41,6 +41,12 @@ class SpareSlotTest < Skep::TestCase
     refute_same @spare, @slot.node
   end
 
+  test "a process is forked if the spare hangs, and is asked for its backtraces first" do
+    @spare.failing!(:hung)
+    @parts.ended(@slot.node, 3)
+    refute_same @spare, @slot.node
+  end
+
   test "no spare steps in for a new slot, nor in a crash loop" do
     @parts.node_pool.add(0, 1)
     assert_equal :booting, @parts.slots.last.status

@@ -67,6 +67,13 @@ class ReforkTest < Skep::TestCase
     assert_equal [["node 0 has no successor"], :ready], [@ended, @node.state]
   end
 
+  test "a node that got no successor in a refork isn't made a mold by a later restart" do
+    @parts.ended(@parts.booting.first, 1)
+    Skep::Swarm::Rollout::RollingUpdate.new("restart", **@parts.to_h) { nil }.start
+    @parts.replace_one while @parts.booting.any?
+    assert_empty @sockets
+  end
+
   test "closes the mold's channel if the node is unfit" do
     become_mold
     @refork.unfit("a thread")

@@ -149,15 +149,22 @@ module Skep
         end
 
         # Stops the node without waiting for a successor, and kills it after kill_timeout: its
-        # memory must be freed soon.
+        # memory must be freed soon. A hung one is killed as soon anyway.
         def stop_now(node, reason)
-          return false if node.node_memory.stop_requested
+          return false if node.node_memory.stop_requested || node.failing?
 
           node.node_memory.stop_requested = true
-          node.replace_for ||= reason if replaceable?(node)
+          follow(node, reason) if replaceable?(node) && node.replace_for.nil?
           @node_pool.terminate(node, reason) unless node.state == :stopping
           node.watches << @loop.after(node.options.kill_timeout) { node.kill(reason) }
           true
+        end
+
+        # Its successor boots while it stops; after too many of them the slot waits first.
+        def follow(node, reason)
+          back_off(node, now = OS.now)
+          not_before = @not_before[node.id]
+          not_before > now ? node.slot.not_before = not_before : node.replace_for = reason
         end
 
         # Returns true if the node works in its slot and has no successor yet.

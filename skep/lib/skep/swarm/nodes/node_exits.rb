@@ -157,13 +157,13 @@ module Skep
         end
 
         def publish_exit(node, status)
-          reason = node.reason
-          killed = status.signal && reason && reason != IPC::ExitStatus::OOM
-          @lifecycle.node_killed if killed && !node.helper?
+          ended_by_skep = (node.killed? || node.terminated?) && status.exitstatus.nil?
+          @lifecycle.node_killed if ended_by_skep && !node.helper?
           in_flight = @pool.scoreboard.in_flight(node)
           @events.publish(status.clean? ? :node_exited : :node_died, node,
-                          level: status.clean? ? :info : :warn, **status.to_plain, reason:,
-                          phase: node.kind_of_death, in_flight: in_flight.any? ? in_flight : nil)
+                          level: status.clean? ? :info : :warn, **status.to_plain,
+                          reason: node.reason, phase: node.kind_of_death,
+                          in_flight: in_flight.any? ? in_flight : nil)
           @pool.exit_published(node)
         end
 

@@ -252,6 +252,7 @@ module Skep
           use_budget
           let_go_unused(node.mold)
           check_drained if stopping?
+          end_of_work unless slot.wanted?
         end
 
         def node_exited(page_index, pid, exit)
@@ -598,9 +599,10 @@ module Skep
           end
         end
 
+        # A status says that the work is finished only if the node ended on its own.
         def facts_of_exit(slot, node)
-          RestartPolicy::Exited.new(deaths: slot.deaths.times, clean: slot.clean?,
-                                    exitstatus: slot.last_exit&.exitstatus,
+          exitstatus = slot.last_exit&.exitstatus unless slot.last_reason
+          RestartPolicy::Exited.new(deaths: slot.deaths.times, clean: slot.clean?, exitstatus:,
                                     how: how_ended(slot, node))
         end
 
@@ -618,7 +620,7 @@ module Skep
 
         def postpone(slot, node, seconds)
           deaths, how = slot.deaths.times, how_ended(slot, node)
-          slot.not_before = OS.now + seconds
+          slot.not_before = [OS.now + seconds, *slot.not_before].max # MemoryMonitor may have set it
           slot.interrupted = seconds.zero? &&
                              [nil, :unforked, :retired, :left_for_past_quiet].include?(how)
           crash_loop = restart_policy(slot).crash_loop?(deaths, OS.now) &&
@@ -720,7 +722,7 @@ module Skep
 
         # What a node that has just been forked must know.
         def admit(node)
-          return node.kill("forced") if @lifecycle.killed? || node.killed?
+          return node.kill(node.reason || "forced") if @lifecycle.killed? || node.killed?
 
           node.quiet if @lifecycle.quiet? && !node.helper?
         end

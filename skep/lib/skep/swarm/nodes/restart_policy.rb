@@ -31,7 +31,7 @@ module Skep
       class RestartPolicy
         # deaths: monotonic times of the slot's exits of the last one's kind (at boot or at work),
         # including the last. clean: exited with status 0, without a request to stop.
-        # how: see above.
+        # exitstatus: nil if skep ended it. how: see above.
         Exited = Struct.new(:deaths, :clean, :exitstatus, :how, keyword_init: true)
 
         FIRST = 0.1

@@ -206,7 +206,7 @@ module Skep
           return successor_left(process, exit) if process == successor
 
           @cause = cause(process, exit)
-          remember(process, exit, now) if exit && process.pid
+          remember(process, exit, now) if exit && process.pid && !superfluous?(process)
           @down_since = now if began || @down_since.nil?
           @down_since = nil if process.retired? || process.ended_by_quiet?
           expected = process.retired? || process.ended_by_quiet? || process.fork_refused?
@@ -234,6 +234,9 @@ module Skep
           @successor = nil
           :kept
         end
+
+        # Its work had ended before that process was stopped, so its end says nothing of the work.
+        def superfluous?(process) = process.retired? && !wanted?
 
         def kind_of_death(process) = process.refused? ? "refusal" : process.kind_of_death
 

@@ -22,7 +22,9 @@ module Skep
 
         # The process that waits, unless it is being ended.
         def spare
-          nodes.find { |node| node.state == :spare && node.reason.nil? && !node.lost? }
+          nodes.find do |node|
+            node.state == :spare && node.reason.nil? && !node.failing? && !node.lost?
+          end
         end
 
         # Returns what Slot#leave does.

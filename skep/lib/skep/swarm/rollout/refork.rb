@@ -65,8 +65,10 @@ module Skep
 
         # The successor couldn't begin, and the node stays.
         def look_before_the_mold
-          kept = @node.live? && @node.replace_for.nil? && !@node.becoming_mold?
-          roll_back("node #{@node.label} has no successor") if kept
+          return unless @node.live? && @node.replace_for.nil? && !@node.becoming_mold?
+
+          @node.refork = nil # at the next replacement it is stopped as any other
+          roll_back("node #{@node.label} has no successor")
         end
 
         def judge(slot)

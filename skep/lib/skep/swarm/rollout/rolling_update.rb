@@ -268,7 +268,11 @@ module Skep
           @done.call([error, why].compact.join(": "), hint)
         end
 
-        def not_replaced(slot) = "#{names([slot])} could not be replaced, and keeps its process"
+        # Its process may be stopping: its new one was ready then, and has died.
+        def not_replaced(slot)
+          kept = ", and keeps its process" unless slot.status == :stopping
+          "#{names([slot])} could not be replaced#{kept}"
+        end
 
         # Returns what to do after a failure halfway; nil for nothing.
         def hint = "correct the cause and run `skep restart` again"
