@@ -142,11 +142,14 @@ skep_progress_slot_get(VALUE node)
     return slot;
 }
 
-/* Does what Node#current_item does, ten times faster. An unhealthy node needs Node#current_item. */
+/*
+ * Does what Node#current_item does, ten times faster. An unhealthy node needs Node#current_item, and so
+ * does the first message: Heartbeat#begin_in_flight.
+ */
 static void
-skep_progress_slot_mark(const struct skep_progress_slot *slot, VALUE node, int64_t offset)
+skep_progress_slot_mark(const struct skep_progress_slot *slot, VALUE node, int64_t offset, int first)
 {
-    if (!slot->cell || __atomic_load_n(&slot->cell->words[slot->ill], __ATOMIC_RELAXED)) {
+    if (!slot->cell || first || __atomic_load_n(&slot->cell->words[slot->ill], __ATOMIC_RELAXED)) {
         rb_funcall(node, rb_intern("current_item"), 1, LL2NUM(offset));
         return;
     }
@@ -243,7 +246,7 @@ skep_message_set_each_tracked(int count, VALUE *arguments, VALUE self)
         if (skep_ownership_ended(&check, message_set, i == 0)) return LL2NUM(last);
         last = message_set->records[i].offset;
         if (message_set->tracked == loop)
-            skep_progress_slot_mark(&slot, node, message_set->last_yielded_offset = last);
+            skep_progress_slot_mark(&slot, node, message_set->last_yielded_offset = last, i == 0);
         else
             skep_progress_slot_beat(&slot, node);
         rb_yield(skep_message_new(self, &message_set->records[i], slab));

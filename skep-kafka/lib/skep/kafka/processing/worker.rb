@@ -162,8 +162,8 @@ module Skep
         # An exception that ends the node leaves the messages on the scoreboard.
         def try(item)
           topic = topic_of(item)
+          @node.beat # before it: a beat after it is progress with it
           @node.in_flight(item.slice.label)
-          @node.beat
           attempt = Attempt.new(item.slice, @node, @completion.marker(item), one_transaction:)
           @completion.begin_try(item)
           call_user(topic, item, attempt)

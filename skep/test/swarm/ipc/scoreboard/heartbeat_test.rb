@@ -116,6 +116,18 @@ class HeartbeatTest < Skep::TestCase
     assert_nil @scoreboard.in_flight_since(@known)
   end
 
+  test "the first part of what is in flight is no progress, the next one is" do
+    @node.in_flight("a batch")
+    time = Skep::OS.now
+    @node.current_item(7)
+    refute @scoreboard.progress_since?(@known, time)
+    time = Skep::OS.now
+    @node.current_item(8)
+    assert @scoreboard.progress_since?(@known, time)
+  ensure
+    @node.in_flight(nil)
+  end
+
   test "in_flight(thread:) sets another thread's item, and no heartbeat is due for it" do
     @node.in_flight("for 2", thread: 2)
     assert_equal ["for 2"], @scoreboard.in_flight(@known)

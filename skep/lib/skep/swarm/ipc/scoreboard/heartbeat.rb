@@ -57,11 +57,12 @@ module Skep
           def current_item(number)
             Arguments.whole(number, "current_item takes nil or") unless place?(number)
             mark_healthy if @unhealthy
+            begin_in_flight if number
             @page.mark(@cell, Layout::CURRENT_ITEM, number ? number + 1 : 0)
           end
 
-          # For C that does the same as `current_item` while the thread is healthy: the cell's
-          # address, and the words to write and to check. nil where pages have no address.
+          # For C that does the same as `current_item`, after the first item of what is in flight and
+          # while the thread is healthy: the cell's address, and the words to write and to check. nil where pages have no address.
           def spot
             address = @page.address(@cell)
             address && [address, Layout::CURRENT_ITEM, Layout::UNHEALTHY_SINCE]
@@ -104,6 +105,13 @@ module Skep
           end
 
           private
+
+          # The first part of what is in flight only begins it: nobody may take that for progress.
+          def begin_in_flight
+            first = @page.get(@cell, Layout::CURRENT_ITEM).zero? &&
+                    @page.get(@cell, Layout::IN_FLIGHT_SINCE).positive?
+            @page.set(@cell, Layout::IN_FLIGHT_SINCE, nanoseconds(OS.now)) if first
+          end
 
           def place?(number)
             NilClass === number || (Integer === number && number.between?(0, MOST))
