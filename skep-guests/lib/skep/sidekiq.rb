@@ -52,7 +52,7 @@ module Skep
     end
 
     def embed(node, configure)
-      jobs = JobRunner.new(node, threads:)
+      @jobs = jobs = JobRunner.new(node, threads:)
       ::Sidekiq.configure_embed do |config|
         config.concurrency = threads
         config.queues = @queues if @queues
@@ -78,6 +78,7 @@ module Skep
       @lists.register
     end
 
+    def began = @jobs.begin_work
     def joined(_node) = @lists&.inherit
     def problem = @watch.problem
 

@@ -99,6 +99,7 @@ module Skep
       ::ActiveJob::Base.around_perform(prepend: true) { |job, work| guest.__perform(job, work) }
     end
 
+    def began = @jobs.begin_work
     def problem = @actors.problem(jobs: @jobs.working?)
 
     def quieten

@@ -4,6 +4,11 @@ require "sidekiq/api"
 
 module Skep
   class Sidekiq < Guest
+    # A job was in flight alone in several crashes: the error with which it is in the dead set, and
+    # which Sidekiq's death handlers get.
+    class JobCrashed < StandardError
+    end
+
     # Sidekiq's middleware around each job: JobRunner runs it. A job that has crashed its process
     # too often goes to Sidekiq's dead set.
     class Middleware
@@ -21,8 +26,11 @@ module Skep
 
       private
 
+      # Sidekiq's Web UI shows the error that is in the job.
       def bury(job, why)
-        ::Sidekiq::DeadSet.new.kill(::Sidekiq.dump_json(job), ex: RuntimeError.new(why))
+        error = JobCrashed.new(why)
+        job = job.merge("error_class" => error.class.name, "error_message" => why)
+        ::Sidekiq::DeadSet.new.kill(::Sidekiq.dump_json(job), ex: error)
       end
     end
   end
