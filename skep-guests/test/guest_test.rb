@@ -142,7 +142,7 @@ class GuestTest < Skep::TestCase
       error = assert_raises(Skep::Swarm::Definition::InvalidDescription) { Server.new(threads:) }
       assert_equal "threads must be 1 or more (got #{threads.inspect})", error.message
     end
-    [0, "5", Float::INFINITY].each do |longest|
+    [0, "5", Float::INFINITY, 1i].each do |longest|
       error = assert_raises(Skep::Swarm::Definition::InvalidDescription) do
         @server.__send__(:seconds, longest)
       end

@@ -124,7 +124,8 @@ module Skep
 
     # Checks `longest`, which may be nil: without limit.
     def seconds(given)
-      return given if given.nil? || (given.is_a?(Numeric) && given.positive? && given.to_f.finite?)
+      real = given.is_a?(Numeric) && given.real?
+      return given if given.nil? || (real && given.positive? && given.to_f.finite?)
 
       refuse("longest must be a number of seconds, or nil (got #{given.inspect})")
     end
