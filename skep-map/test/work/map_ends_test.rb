@@ -61,11 +61,15 @@ class MapEndsTest < Skep::TestCase
     assert_equal [1], Skep.map([$stdout], nodes: 1) { 1 }
     error = assert_raises(Skep::Unmarshallable) { Skep.map([0], nodes: 1) { Object.const_set(:Elsewhere, Class.new).new } }
     assert_match(/Elsewhere/, error.message)
-    { -> { nested } => /an Array,.*stack level/, -> { Undumpable.new } => /Undumpable,.*not this one/ }.each do |make, text|
+    unfit = { -> { nested } => /an Array,.*stack level/,
+              -> { Undumpable.new } => /Undumpable,.*not this one/ }
+    unfit.each do |make, text|
       error = assert_raises(Skep::Unmarshallable) { Skep.map([0], nodes: 1) { make.call } }
       assert_match(text, error.message)
       error = assert_raises(Skep::RemoteError) do
-        Skep.map([0], nodes: 1) { raise KeyError.new("why").tap { |one| one.instance_variable_set(:@held, make.call) } }
+        Skep.map([0], nodes: 1) do
+          raise KeyError.new("why").tap { |one| one.instance_variable_set(:@held, make.call) }
+        end
       end
       assert_match(/why/, error.message)
     end
