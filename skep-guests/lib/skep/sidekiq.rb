@@ -25,6 +25,11 @@ require "socket"
 # whatever is killed, as long as Redis keeps its data (ReliableFetch).
 module Skep
   class Sidekiq < Guest
+    # A job was in flight alone in several crashes: the error with which it is in the dead set, and
+    # which Sidekiq's death handlers get.
+    class JobCrashed < StandardError
+    end
+
     # queues: as `config.queues`. longest: seconds that a job may take before its node is replaced,
     # unless its class has `sidekiq_options longest: SECONDS`. reliable_fetch: false leaves the
     # fetch to Sidekiq, for super_fetch of Sidekiq Pro. The block gets Sidekiq's configuration, in

@@ -4,11 +4,6 @@ require "sidekiq/api"
 
 module Skep
   class Sidekiq < Guest
-    # A job was in flight alone in several crashes: the error with which it is in the dead set, and
-    # which Sidekiq's death handlers get.
-    class JobCrashed < StandardError
-    end
-
     # Sidekiq's middleware around each job: JobRunner runs it. A job that has crashed its process
     # too often goes to Sidekiq's dead set.
     class Middleware
