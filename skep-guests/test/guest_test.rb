@@ -17,6 +17,7 @@ class GuestTest < Skep::TestCase
 
     def work_name = "server"
     def start(node, configure) = calls << [:start, configure.call(node)]
+    def began = calls << :began
     def joined(_node) = calls << :joined
     def look(_node) = calls << :look
     def problem = trouble&.shift
@@ -49,7 +50,7 @@ class GuestTest < Skep::TestCase
   test "starts the server, is ready, and stops it in the time that is left" do
     after(2) { @node.__stop }
     run_server
-    assert_equal [[:start, :configured], :joined, :look, :look], @server.calls.first(4)
+    assert_equal [[:start, :configured], :began, :joined, :look, :look], @server.calls.first(5)
     stop, seconds = @server.calls.last
     assert_equal :stop, stop
     assert_in_delta 25, seconds, 5
@@ -112,7 +113,7 @@ class GuestTest < Skep::TestCase
     @node.__quiet
     after(2) { @node.__stop }
     run_server
-    assert_equal [[:start, :configured], :joined, :look, :quieten], @server.calls.first(4)
+    assert_equal [[:start, :configured], :began, :joined, :look, :quieten], @server.calls.first(5)
   end
 
   test "is busy while the server stops, also without a stop of the node" do
@@ -141,7 +142,7 @@ class GuestTest < Skep::TestCase
       error = assert_raises(Skep::Swarm::Definition::InvalidDescription) { Server.new(threads:) }
       assert_equal "threads must be 1 or more (got #{threads.inspect})", error.message
     end
-    [0, "5", Float::INFINITY].each do |longest|
+    [0, "5", Float::INFINITY, 1i].each do |longest|
       error = assert_raises(Skep::Swarm::Definition::InvalidDescription) do
         @server.__send__(:seconds, longest)
       end

@@ -26,6 +26,9 @@ class ErrorPlaceTest < Skep::TestCase
       [["/srv/other.rb:7:in `x'"], "/srv/other.rb:7"],
     "a line without a method" => [["#{Dir.pwd}/swarm.rb:5"], "swarm.rb:5"],
     "an evaluated line" => [["-e:3:in `<main>'"], "-e:3"],
+    "a gem's line, not the one that started the node" =>
+      [[GEM, "#{LIB}/skep/swarm/processes/node_main.rb:50:in `run'", "-e:1:in `<main>'"],
+       GEM[/\A.+:3/].delete_prefix("#{Dir.pwd}/")],
     "nothing if all lines are skep's and Ruby's" => [[OWN, RUBY, INTERNAL], nil],
     "nothing if it was never raised" => [nil, nil],
     "nothing for lines that are no places" => [["", "nowhere", "\xFF"], nil]

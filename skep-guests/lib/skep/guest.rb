@@ -18,6 +18,7 @@ require "skep/guest/process_name"
 # | method | |
 # |---|---|
 # | start(node, configure) | starts the server; raises a BootError if it can't |
+# | began | the node is ready |
 # | joined(node) | the process that this one replaces has ended |
 # | look(node) | called every two seconds; raises if the server has ended |
 # | problem | returns a sentence if the server doesn't work, nil if it does |
@@ -70,6 +71,7 @@ module Skep
 
       start(node, configure)
       node.ready!
+      began
       joined(node) if node.wait_for_predecessor
       serve(node)
       node.busy(for: (stop_time(node) || LONGEST) + RESERVE) { stop(node) }
@@ -79,6 +81,7 @@ module Skep
 
     private
 
+    def began = nil
     def joined(node) = nil
     def look(node) = nil
     def problem = nil
@@ -121,7 +124,8 @@ module Skep
 
     # Checks `longest`, which may be nil: without limit.
     def seconds(given)
-      return given if given.nil? || (given.is_a?(Numeric) && given.positive? && given.to_f.finite?)
+      real = given.is_a?(Numeric) && given.real?
+      return given if given.nil? || (real && given.positive? && given.to_f.finite?)
 
       refuse("longest must be a number of seconds, or nil (got #{given.inspect})")
     end

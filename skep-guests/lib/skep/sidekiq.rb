@@ -25,6 +25,11 @@ require "socket"
 # whatever is killed, as long as Redis keeps its data (ReliableFetch).
 module Skep
   class Sidekiq < Guest
+    # A job was in flight alone in several crashes: the error with which it is in the dead set, and
+    # which Sidekiq's death handlers get.
+    class JobCrashed < StandardError
+    end
+
     # queues: as `config.queues`. longest: seconds that a job may take before its node is replaced,
     # unless its class has `sidekiq_options longest: SECONDS`. reliable_fetch: false leaves the
     # fetch to Sidekiq, for super_fetch of Sidekiq Pro. The block gets Sidekiq's configuration, in
@@ -52,7 +57,7 @@ module Skep
     end
 
     def embed(node, configure)
-      jobs = JobRunner.new(node, threads:)
+      @jobs = jobs = JobRunner.new(node, threads:)
       ::Sidekiq.configure_embed do |config|
         config.concurrency = threads
         config.queues = @queues if @queues
@@ -78,6 +83,7 @@ module Skep
       @lists.register
     end
 
+    def began = @jobs.begin_work
     def joined(_node) = @lists&.inherit
     def problem = @watch.problem
 

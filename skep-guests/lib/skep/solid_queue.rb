@@ -6,6 +6,7 @@ require "skep/guest"
 Skep::Guest.needs("solid_queue", ">= 1.4", "< 2")
 
 require "skep/solid_queue/actors"
+require "skep/solid_queue/storable_error"
 require "socket"
 
 # A source for `swarm.work` that runs Solid Queue's workers, dispatchers and scheduler in a node, as
@@ -42,6 +43,9 @@ module Skep
       longest = @longest.respond_to?(:call) ? @longest.call(job) : @longest
       @jobs.run("#{job.class} #{job.job_id}", longest, ->(why) { crashed = why }) { work.call }
       raise JobCrashed, crashed if crashed
+    rescue Exception => e
+      StorableError.make(e)
+      raise
     end
 
     private
@@ -99,6 +103,7 @@ module Skep
       ::ActiveJob::Base.around_perform(prepend: true) { |job, work| guest.__perform(job, work) }
     end
 
+    def began = @jobs.begin_work
     def problem = @actors.problem(jobs: @jobs.working?)
 
     def quieten

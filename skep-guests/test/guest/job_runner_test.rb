@@ -27,6 +27,15 @@ class JobRunnerTest < Skep::TestCase
     assert_equal 1, @layout.all(0).sum { |cell| @page.get(cell, Scoreboard::Layout::DONE) }
   end
 
+  test "a job waits until the node is ready" do
+    jobs = runner(begun: false)
+    early = Thread.new { jobs.run("Note 1", 60, aside) { :done } }
+    await_sleep(early)
+    assert_empty in_flight
+    jobs.begin_work
+    assert_equal :done, early.join(20)&.value
+  end
+
   test "a job that raises isn't in flight any more, and its thread is free" do
     jobs = runner
     3.times do
@@ -145,11 +154,11 @@ class JobRunnerTest < Skep::TestCase
 
   private
 
-  def runner(*suspects)
+  def runner(*suspects, begun: true)
     report = ->(type, facts) { @reported << [type, facts] }
     @node = Skep::Swarm::Node.new(id: 0, swarm: "a", mold: 0, page: @page, layout: @layout,
                                   suspects:, report:)
-    Skep::Guest::JobRunner.new(@node, threads: 2)
+    Skep::Guest::JobRunner.new(@node, threads: 2).tap { |jobs| jobs.begin_work if begun }
   end
 
   def suspect(in_flight, alone:)

@@ -14,7 +14,12 @@ class MapEndsTest < Skep::TestCase
     def self._load(_) = raise("never back")
     def _dump(_) = "x"
   end
-  private_constant :Picky, :Unloadable
+
+  class Undumpable
+    def marshal_dump = raise(NotImplementedError, "not this one")
+    def inspect = raise(NotImplementedError)
+  end
+  private_constant :Picky, :Unloadable, :Undumpable
 
   test "raises what the block raised, with its backtrace, its cause and the item" do
     error = assert_raises(KeyError) do
@@ -56,6 +61,29 @@ class MapEndsTest < Skep::TestCase
     assert_equal [1], Skep.map([$stdout], nodes: 1) { 1 }
     error = assert_raises(Skep::Unmarshallable) { Skep.map([0], nodes: 1) { Object.const_set(:Elsewhere, Class.new).new } }
     assert_match(/Elsewhere/, error.message)
+    unfit = { -> { nested } => /an Array,.*stack level/,
+              -> { Undumpable.new } => /Undumpable,.*not this one/ }
+    unfit.each do |make, text|
+      error = assert_raises(Skep::Unmarshallable) { Skep.map([0], nodes: 1) { make.call } }
+      assert_match(text, error.message)
+      error = assert_raises(Skep::RemoteError) do
+        Skep.map([0], nodes: 1) do
+          raise KeyError.new("why").tap { |one| one.instance_variable_set(:@held, make.call) }
+        end
+      end
+      assert_match(/why/, error.message)
+    end
+  end
+
+  test "names the index of an item that ended its node and can't be inspected" do
+    items = [nested, BasicObject.new, Undumpable.new]
+    items.each do |item|
+      error = assert_raises(Skep::NodeDied) { Skep.map([item], nodes: 1) { exit(3) } }
+      assert_match(/\Aitem 0 ended its node/, error.message)
+    end
+    odd = Object.new.tap { |one| one.define_singleton_method(:inspect) { "ö".encode(Encoding::UTF_16LE) } }
+    error = assert_raises(Skep::NodeDied) { Skep.map([odd], nodes: 1) { exit(3) } }
+    assert_match(/\Aitem 0 \(ö\) ended/, error.message)
   end
 
   test "stops other nodes at an exception, and runs their ensure blocks" do
@@ -207,5 +235,7 @@ class MapEndsTest < Skep::TestCase
     wait_readable(reader).read.tap { Process.wait(pid) }
   end
 
+  # Data that Marshal and inspect can't walk through.
+  def nested = 200_000.times.reduce(nil) { |list, _| [list] }
   def kill_myself = Skep.pidfd(Process.pid).signal(:KILL)
 end

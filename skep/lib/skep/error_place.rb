@@ -57,8 +57,7 @@ module Skep
       end
 
       def backtrace(error)
-        lines = lines_of(error)
-        lines = lines.take_while { |line| !line.start_with?(*@callers) }
+        lines = above_callers(lines_of(error))
         last = lines.rindex { |line| foreign?(line) }
         lines.first(last ? [last + 1, LINES].min : LINES)
       end
@@ -69,13 +68,15 @@ module Skep
       # causes: skep wraps what it reports of some.
       def each_place(error)
         DEPTH.times do
-          lines_of(error, FRAMES).each do |line|
+          above_callers(lines_of(error, FRAMES)).each do |line|
             place = line.match(LINE)&.captures if foreign?(line)
             yield place if place
           end
           error = CAUSE.bind_call(error) or break
         end
       end
+
+      def above_callers(lines) = lines.take_while { |line| !line.start_with?(*@callers) }
 
       # Without those of an error whose own `backtrace` raises, or returns something else.
       def lines_of(error, most = nil)

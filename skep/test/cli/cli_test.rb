@@ -60,6 +60,7 @@ class CliTest < Skep::TestCase
       %w[scale many] => /N must be a whole number, 1 or more \(got many\)/,
       %w[scale a orders=many] => /N must be a whole number, 1 or more \(got many\)/,
       %w[scale web=1 web=2] => /web is given twice: usage: skep scale/,
+      %w[scale web=1 web=2 jobs=1 web=3] => /web is given twice: usage: skep scale/,
       %w[restart --node 1 --work web] => /give --node or --work, not both/,
       %w[events --since 10x] => /--since takes a time such as 30s, 10m or 2h, not 10x/,
       %w[events --since -1s] => /--since takes a time such as 30s, 10m or 2h, not -1s/,

@@ -60,6 +60,8 @@ ExampleScenario.play do
   redis.crash
   push.call("Kills")
   swarm.follow("the killing job is in the dead set") { redis.ask("ZCARD", "dead") == "1" }
+  dead = redis.ask("ZRANGE", "dead", 0, 0)
+  must("tell the causes in the dead set: #{dead}") { dead.match?(/JobCrashed.*alone in flight/) }
   swarm.follow("all other jobs are done") do
     done.call == jobs && redis.ask("GET", "stuck").to_i > 1
   end

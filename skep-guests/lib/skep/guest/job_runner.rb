@@ -7,6 +7,7 @@ module Skep
     # set aside.
     #
     #   jobs = JobRunner.new(node, threads: 5)
+    #   jobs.begin_work   # until then jobs wait
     #   jobs.run("Invoice 7c1f", 300, ->(why) { bury(job, why) }) { perform }
     #
     # A name is that of one job, in every process.
@@ -20,8 +21,12 @@ module Skep
         @crash_suspects = node.crash_suspects
         @lock, @change = Mutex.new, ConditionVariable.new
         @working = 0
-        @alone = false
+        @alone = @begun = false
       end
+
+      # The node is ready: a job that kills it is no failed boot, which would end a swarm or a
+      # reload.
+      def begin_work = change { @begun = true }
 
       # Returns true if a job runs.
       def working? = @alone || @working.positive?
@@ -31,6 +36,7 @@ module Skep
       def run(name, longest, set_aside, &work)
         return yield if RUNNING.value
 
+        @lock.synchronize { await { @begun } }
         suspect = @crash_suspects.find { |one| one.in_flight == name }
         return shared { watched(name, longest, &work) } unless suspect
         return give_up(suspect, set_aside) if suspect.alone >= CRASHES

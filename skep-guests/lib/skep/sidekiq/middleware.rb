@@ -21,8 +21,11 @@ module Skep
 
       private
 
+      # Sidekiq's Web UI shows the error that is in the job.
       def bury(job, why)
-        ::Sidekiq::DeadSet.new.kill(::Sidekiq.dump_json(job), ex: RuntimeError.new(why))
+        error = JobCrashed.new(why)
+        job = job.merge("error_class" => error.class.name, "error_message" => why)
+        ::Sidekiq::DeadSet.new.kill(::Sidekiq.dump_json(job), ex: error)
       end
     end
   end

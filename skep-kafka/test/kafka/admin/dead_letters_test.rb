@@ -100,7 +100,7 @@ module Skep
         write(["1", "IOError: away"])
         letters do |dead|
           assert_raises(ArgumentError) { dead.replay(to: "dead") }
-          assert_raises(ArgumentError) { dead.replay(rate: 0) }
+          [0, 1i].each { |rate| assert_raises(ArgumentError) { dead.replay(rate:) } }
           assert_raises(ArgumentError) { dead.each { dead.groups } }
         end
       end

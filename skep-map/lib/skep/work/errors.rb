@@ -25,9 +25,11 @@ module Skep
 
     # Describes an item in one line.
     def self.describe(item, index)
-      text = item.inspect.scrub.tr("\n", " ")
+      text = "#{item.inspect}".scrub.encode(Encoding::UTF_8, undef: :replace).tr("\n", " ")
       text = "#{text[0, LONGEST]}…" if text.size > LONGEST
       "item #{index} (#{text})"
+    rescue StandardError, ScriptError, SystemStackError # of its own inspect, or it has none
+      "item #{index}"
     end
   end
 

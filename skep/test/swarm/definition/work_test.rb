@@ -24,6 +24,11 @@ class WorkTest < Skep::TestCase
     assert_equal({ memory_limit: 1 << 30, restart: :on_failure }, web.own)
   end
 
+  test "an option may be named by a String, as one from a YAML file" do
+    web, = works { |swarm| swarm.work("web", **{ "stop_timeout" => 60 }) { nil } }
+    assert_equal({ stop_timeout: 60.0 }, web.own)
+  end
+
   test "nil turns an option off that the swarm has" do
     options = { memory_limit: "1G", max_lifetime: 60, never_restart_on: 3 }
     web, = works(**options) do |swarm|
@@ -47,6 +52,8 @@ class WorkTest < Skep::TestCase
     { nodes: 0 } => "nodes of a work must be a whole number from 1 to 100000 (got 0)",
     { memory_limit: "x" } => "memory_limit of a work must be a size such as \"512M\" or a number " \
                              "of bytes, or nil for none (got \"x\")",
+    { stop_timeout: 1i } => "stop_timeout of a work must be a number of seconds above 0 " \
+                            "(got (0+1i))",
     { node: 1 } => "unknown option of a work: node (did you mean nodes?)",
     { log_level: :debug } => /\Alog_level is an option of the swarm alone: those of a work are n/,
     { color: 1 } => /\Aunknown option of a work: color \(those of a work are nodes, / }
@@ -60,6 +67,10 @@ class WorkTest < Skep::TestCase
   test "refuses a name that is none, a second work of the same name, and one that does nothing" do
     assert_match(/\Ainvalid name "a b": a work's name has 1 to 100 letters/,
                  refusal { |swarm| swarm.work("a b") { nil } }.message)
+    ["a\xFF", "a\xFF".b, "web".encode(Encoding::UTF_16LE)].each do |name|
+      assert_match(/\Ainvalid name "a?\S+": a work's name has 1/,
+                   refusal { |swarm| swarm.work(name) { nil } }.message)
+    end
     assert_equal "two works are called web: give each a name of its own",
                  refusal { |swarm| 2.times { swarm.work(:web) { nil } } }.message
     assert_match(/\Awork web does nothing: give it one, `swarm.work\("web", source\) \{/,

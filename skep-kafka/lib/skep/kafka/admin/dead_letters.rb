@@ -170,7 +170,7 @@ module Skep
           if to == @scan.topic
             raise ArgumentError, "to: must be another topic than #{to}, which is being replayed"
           end
-          return if rate.nil? || (rate.is_a?(Numeric) && rate.positive?)
+          return if rate.nil? || (rate.is_a?(Numeric) && rate.real? && rate.positive?)
 
           raise ArgumentError, "rate: must be letters a second, more than 0 (got #{rate.inspect})"
         end

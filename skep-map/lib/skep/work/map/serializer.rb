@@ -13,6 +13,9 @@ module Skep
       module Serializer
         ITEMS = "Give an Array of them, which nodes have by their fork, or what they are made from"
         RESULTS = "Return plain data, or use Skep.each where no results are needed"
+        # What Marshal raises, also for data that is nested too deeply, and what the objects' own
+        # methods raise.
+        FAILURES = [StandardError, ScriptError, SystemStackError].freeze
         private_constant :ITEMS, :RESULTS
 
         class << self
@@ -23,7 +26,7 @@ module Skep
 
           def load_results(bytes, chunk)
             load(bytes)
-          rescue StandardError => e # a class that only the worker knows, or that refuses to load
+          rescue *FAILURES => e # a class that only the worker knows, or that refuses to load
             what = "a result of the items from #{chunk.from} to #{chunk.from + chunk.size - 1}"
             raise Unmarshallable.new(what:, index: chunk.from, because: e.message, instead: RESULTS)
           end
@@ -56,7 +59,7 @@ module Skep
 
           def dump_each(objects, from, what, instead)
             Marshal.dump(objects)
-          rescue StandardError => e # including those of the objects' own methods
+          rescue *FAILURES => e # including those of the objects' own methods
             place = objects.index { |object| !dumpable?(object) } or raise
             raise Unmarshallable.new(what: "#{what} #{from + place}, #{a(objects[place].class)},",
                                      index: from + place, because: e.message, instead:)
@@ -66,7 +69,7 @@ module Skep
 
           def dumpable?(object)
             !Marshal.dump(object).nil?
-          rescue StandardError
+          rescue *FAILURES
             false # The first dump's error says why.
           end
 
@@ -74,7 +77,7 @@ module Skep
           def describe(error)
             facts = [error.class.inspect, error.message, error.backtrace]
             [*facts, marshal(error), nil]
-          rescue StandardError => e # including those of the exception's own methods
+          rescue *FAILURES => e # including those of the exception's own methods
             [*(facts || [error.class.inspect, "(no message)", nil]), nil, e.message]
           end
 
@@ -82,7 +85,7 @@ module Skep
           # without it: the cause has an entry of its own.
           def marshal(error)
             Marshal.dump(error)
-          rescue StandardError
+          rescue *FAILURES
             raise unless error.cause
 
             copy = error.class.allocate.exception(error.message)
@@ -95,7 +98,7 @@ module Skep
           def restore(error_class, message, backtrace, bytes, because)
             begin
               error = load(bytes) if bytes
-            rescue StandardError => e # a class that only the worker knows, or that refuses to load
+            rescue *FAILURES => e # a class that only the worker knows, or that refuses to load
               because = e.message
             end
             error ||= RemoteError.new(error_class:, message:, because:)

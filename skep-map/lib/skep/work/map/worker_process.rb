@@ -220,7 +220,7 @@ module Skep
             index = @from + @results.size
             _, results = completed
             [kind, Serializer.dump_end(results, yield, index)]
-          rescue StandardError => e # a result, or the value of Stop, can't be marshalled
+          rescue *Serializer::FAILURES => e # a result, or the value of Stop, can't be marshalled
             unmarshallable(e, index)
           end
 

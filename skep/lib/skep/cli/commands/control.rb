@@ -108,7 +108,8 @@ module Skep
 
           arguments.replace(rest)
           pairs = pairs.map { |text| text.split("=", 2) }
-          twice = pairs.map(&:first).tally.key(2)
+          names = pairs.map(&:first)
+          twice = names.find { |name| names.count(name) > 1 }
           raise UsageError, "#{twice} is given twice: #{usage}" if twice
 
           { works: pairs.to_h { |name, text| [name, count(text)] } }

@@ -42,7 +42,9 @@ module Skep
 
             def seconds(default, none: false)
               new(default, "a number of seconds above 0", lambda { |value|
-                value.to_f if value.is_a?(Numeric) && value.positive? && value <= MOST
+                next unless value.is_a?(Numeric) && value.real?
+
+                value.to_f if value.positive? && value <= MOST
               }).freeze.then { |option| none ? optional(option) : option }
             end
 
@@ -154,8 +156,8 @@ module Skep
 
         Options::ALL.each_key { |key| define_method(key) { @values[key] } }
 
-        # Returns true if a swarm may have this name.
-        def self.valid_name?(name) = name.match?(NAME)
+        # Returns true if a swarm may have this name, which may be text of any encoding.
+        def self.valid_name?(name) = name.b.match?(NAME)
 
         # tasks: a Hash for each work, as of Swarm::WorkSpec#to_plain. events: the names of events
         # with a user's block.

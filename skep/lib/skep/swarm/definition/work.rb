@@ -28,6 +28,7 @@ module Skep
           # Returns the options that a swarm file gives to a work, each in its type. Without those
           # that mean "as the swarm": `nodes: nil`.
           def read(given)
+            given = given.transform_keys { |option| option.to_s.to_sym } # as those of a swarm
             given = given.reject { |option, value| option == :nodes && value.nil? }
             given.to_h { |option, value| [option, read_one(option, value)] }
           end
