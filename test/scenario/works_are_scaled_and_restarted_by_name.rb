@@ -86,7 +86,7 @@ Scenario.play do
     settled(swarm, 4, 2)
     output = swarm.output_of("scale", "shop", "orders=1", "mail=3")
     must("scale both: #{output}") do
-      output == "scaled from 4 to 1 nodes of orders\nscaled from 2 to 3 nodes of mail\n"
+      output == "scaled from 4 to 1 node of orders\nscaled from 2 to 3 nodes of mail\n"
     end
     settled(swarm, 1, 3)
     must("keep the nodes that there were") { (mail - pids(swarm, "mail")).empty? }

@@ -23,16 +23,18 @@ module Skep
     OWN = GROUPS.values.flatten.freeze
     CONTROL = GROUPS.fetch("Control")
     VERSION_SUMMARY = "Show the versions of skep and Ruby, and whether skep uses its C part"
-    private_constant :GROUPS, :OWN, :CONTROL
+    FULL = [Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG, Errno::EIO].freeze
+    private_constant :GROUPS, :OWN, :CONTROL, :FULL
 
     class << self
-      # Runs a command and returns its exit code.
+      # Runs a command and returns its exit code. Output that can't be written is no success.
       def start(argv, out: $stdout, err: $stderr)
-        name, *rest = argv
-        return help(out, rest) if [nil, "help", "--help", "-h"].include?(name)
-        return version(out) if %w[version --version -v].include?(name)
-
-        command(name).new(rest, out:, err:).run
+        code = perform(*argv, out:, err:)
+        flush(out)
+        code
+      rescue *FULL => e
+        err.puts("skep: can't write: #{UI.clean(e.message)}")
+        ExitCode::FAILED
       rescue Skep::Error, OptionParser::ParseError => e
         err.puts("skep: #{UI.clean(e.message.split("\n").join(", "))}")
         e.is_a?(Skep::Error) ? e.exit_code : ExitCode::USAGE
@@ -57,6 +59,19 @@ module Skep
       end
 
       private
+
+      def perform(name = nil, *rest, out:, err:)
+        return help(out, rest) if [nil, "help", "--help", "-h"].include?(name)
+        return version(out) if %w[version --version -v].include?(name)
+
+        command(name).new(rest, out:, err:).run
+      end
+
+      def flush(out)
+        out.flush
+      rescue Errno::EPIPE # what reads the output has ended: `skep status | head`
+        nil
+      end
 
       def plugin_command(name)
         Plugin.find(name)&.command or

@@ -72,6 +72,27 @@ class CliTest < Skep::TestCase
       .each { |argv, sentence| assert_refused(64, argv, sentence) }
   end
 
+  test "output that can't be written gets one sentence and 1, unless its reader has ended" do
+    skip "there is no /dev/full" unless File.exist?("/dev/full")
+    File.open("/dev/full", "w") do |full|
+      err = StringIO.new
+      assert_equal 1, Skep::CLI.start(["version"], out: full, err:)
+      assert_match(/\Askep: can't write: No space left on device.*\n\z/, err.string)
+    ensure
+      begin
+        full.close
+      rescue Errno::ENOSPC # what is left of the output
+        nil
+      end
+    end
+    reader, writer = IO.pipe
+    reader.close
+    writer.sync = false # as stdout
+    err = StringIO.new
+    assert_equal 0, Skep::CLI.start(["version"], out: writer, err:)
+    assert_empty err.string
+  end
+
   test "a command for a swarm that isn't there gets one sentence and 1" do
     { %w[status nobody] => /no swarm called nobody runs in/,
       %w[status --control /nowhere] => /no swarm answers at/,

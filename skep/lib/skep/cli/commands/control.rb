@@ -133,8 +133,8 @@ module Skep
         def result(work, from, to)
           return "scaled" unless from && to # by a supervisor of an older version
 
-          nodes = ["nodes", *("of #{work}" if work)].join(" ")
-          from == to ? "there are #{to} #{nodes} already" : "scaled from #{from} to #{to} #{nodes}"
+          nodes = [UI::Humanize.counted(to, "node"), *("of #{work}" if work)].join(" ")
+          from == to ? "#{nodes} already" : "scaled from #{from} to #{nodes}"
         end
 
         attr_reader :facts
