@@ -61,8 +61,9 @@ module Skep
             @page.mark(@cell, Layout::CURRENT_ITEM, number ? number + 1 : 0)
           end
 
-          # For C that does the same as `current_item`, after the first item of what is in flight and
-          # while the thread is healthy: the cell's address, and the words to write and to check. nil where pages have no address.
+          # For C that does the same as `current_item` in a healthy thread, after the first part of
+          # what is in flight: the cell's address, and the words to write and to check. nil where
+          # pages have no address.
           def spot
             address = @page.address(@cell)
             address && [address, Layout::CURRENT_ITEM, Layout::UNHEALTHY_SINCE]
