@@ -57,7 +57,7 @@ Scenario.play do
   pid, reader = start.call
   pids = Array.new(2) { await.call(reader, "node_ready")["pid"] }
   own = File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i)
-  mold = own.find { |child| File.read("/proc/#{child}/cmdline").include?("mold") }
+  mold = own.find { |child| command_line(child).include?("mold") }
   Skep.pidfd(mold).signal(:KILL)
   await.call(reader, "mold_ready")
   Skep.pidfd(pids.first).signal(:KILL)

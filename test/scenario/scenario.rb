@@ -341,7 +341,12 @@ class Scenario
     end
   end
 
-  def command_line(pid) = File.read("/proc/#{pid}/cmdline").tr("\0", " ")
+  # Empty for a process that has ended.
+  def command_line(pid)
+    File.read("/proc/#{pid}/cmdline").tr("\0", " ")
+  rescue Errno::ENOENT, Errno::ESRCH
+    ""
+  end
 
   # Waits until these processes have reaped all their dead children.
   def no_zombie(swarm, parents)
