@@ -43,7 +43,7 @@ module Skep
       longest = @longest.respond_to?(:call) ? @longest.call(job) : @longest
       @jobs.run("#{job.class} #{job.job_id}", longest, ->(why) { crashed = why }) { work.call }
       raise JobCrashed, crashed if crashed
-    rescue Exception => e
+    rescue Exception => e # Solid Queue stores any
       StorableError.make(e)
       raise
     end
