@@ -36,7 +36,8 @@ Scenario.play do
   become = lambda do |loops, servers, finite|
     wanted = { "loop" => loops, "server" => servers, "finite" => finite }
     swarm.follow(-> { "the nodes are #{states.call}, not #{wanted}" }) do
-      states.call.all? { |work, state| wanted[work[/[a-z]+/]].include?(state) }
+      now = states.call
+      now.size == 5 && now.all? { |work, state| wanted[work[/[a-z]+/]].include?(state) }
     end
   end
   # A server that was about to end for the last resume ends in this quiet.
