@@ -36,6 +36,11 @@ class JobRunnerTest < Skep::TestCase
     assert_equal :done, early.join(20)&.value
   end
 
+  test "a job that the boot itself runs doesn't wait for the end of the boot" do
+    boot = Thread.new { runner(begun: false).run("Note 1", 60, aside) { :done } }
+    assert_equal :done, boot.join(20)&.value
+  end
+
   test "a job that raises isn't in flight any more, and its thread is free" do
     jobs = runner
     3.times do

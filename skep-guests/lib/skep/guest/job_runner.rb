@@ -7,7 +7,7 @@ module Skep
     # set aside.
     #
     #   jobs = JobRunner.new(node, threads: 5)
-    #   jobs.begin_work   # until then jobs wait
+    #   jobs.begin_work   # until then jobs wait, but not those that the calling thread runs itself
     #   jobs.run("Invoice 7c1f", 300, ->(why) { bury(job, why) }) { perform }
     #
     # A name is that of one job, in every process.
@@ -22,6 +22,7 @@ module Skep
         @lock, @change = Mutex.new, ConditionVariable.new
         @working = 0
         @alone = @begun = false
+        @booting = Thread.current # what it runs is a part of the boot: `perform_inline` of Sidekiq
       end
 
       # The node is ready: a job that kills it is no failed boot, which would end a swarm or a
@@ -36,7 +37,7 @@ module Skep
       def run(name, longest, set_aside, &work)
         return yield if RUNNING.value
 
-        @lock.synchronize { await { @begun } }
+        @lock.synchronize { await { @begun || Thread.current == @booting } }
         suspect = @crash_suspects.find { |one| one.in_flight == name }
         return shared { watched(name, longest, &work) } unless suspect
         return give_up(suspect, set_aside) if suspect.alone >= CRASHES
