@@ -37,7 +37,7 @@ class MemoryMonitorTest < Skep::TestCase
 
     def stopping? = false
     def node_table = self
-    def nodes = slots.map(&:node)
+    def nodes = slots.flat_map { |slot| [slot.node, slot.successor] }.grep(Node)
   end
   Random = Struct.new(:rand)
   Backoff = Struct.new(:seconds) do
@@ -173,6 +173,17 @@ class MemoryMonitorTest < Skep::TestCase
     node.replace_for = nil # no successor could boot
     await { @node_pool.replaced.size > 1 }
     assert_equal [[0, "memory_limit"], [0, "max_lifetime"]], @node_pool.replaced
+  end
+
+  test "a slot waits, too, after a successor that was far over its limit" do
+    node, = swarm(1, backoff: Backoff.new(3600.0), memory_limit: "500M")
+    slot = node.slot
+    slot.successor = Node.new(slot, @pid, :ready, nil, [], [], node.options)
+    @memory_monitor.watch(slot.successor)
+    measured(slot.successor, 800)
+    await { @node_pool.replaced.any? }
+    assert_equal [[0, "memory_limit", "at once"]], @node_pool.replaced
+    assert_operator slot.not_before, :>, Skep::OS.now + 3000
   end
 
   private

@@ -154,18 +154,23 @@ module Skep
           return false if node.node_memory.stop_requested || node.failing?
 
           node.node_memory.stop_requested = true
-          follow(node, reason) if replaceable?(node) && node.replace_for.nil?
+          follow(node, reason) if newest?(node) && node.replace_for.nil?
           @node_pool.terminate(node, reason) unless node.state == :stopping
           node.watches << @loop.after(node.options.kill_timeout) { node.kill(reason) }
           true
         end
 
-        # Its successor boots while it stops; after too many of them the slot waits first.
+        # Its successor boots while it stops; after too many of them the slot waits first. A node
+        # that is a successor itself gets none: its slot has a process, or launches the next one.
         def follow(node, reason)
           back_off(node, now = OS.now)
           not_before = @not_before[node.id]
-          not_before > now ? node.slot.not_before = not_before : node.replace_for = reason
+          return node.slot.not_before = not_before if not_before > now
+
+          node.replace_for = reason if replaceable?(node)
         end
+
+        def newest?(node) = node.ready? && (node.slot.successor || node.slot.node).equal?(node)
 
         # Returns true if the node works in its slot and has no successor yet.
         def replaceable?(node)
