@@ -91,7 +91,8 @@ module Skep
         # Returns true if a process is due: now, after a backoff, or as soon as there is a mold.
         def waiting? = wanted? && !live?
 
-        # Returns true if its process has died and the next one is due at once: a spare may be it.
+        # Returns true if its process has died and the next one is due at once, or after
+        # not_before: a spare may be it.
         def interrupted? = @interrupted && !live? ? true : false
 
         # Returns true if its process ended well as the swarm was quiet: the next one is due at
@@ -235,7 +236,7 @@ module Skep
           :kept
         end
 
-        # Its work had ended before that process was stopped, so its end says nothing of the work.
+        # It was stopped, and its slot is to have none: its end says nothing of the work.
         def superfluous?(process) = process.retired? && !wanted?
 
         def kind_of_death(process) = process.refused? ? "refusal" : process.kind_of_death

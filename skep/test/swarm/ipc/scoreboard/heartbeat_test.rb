@@ -122,6 +122,9 @@ class HeartbeatTest < Skep::TestCase
     @node.current_item(7)
     refute @scoreboard.progress_since?(@known, time)
     time = Skep::OS.now
+    @node.current_item(nil)
+    assert @scoreboard.progress_since?(@known, time)
+    time = Skep::OS.now
     @node.current_item(8)
     assert @scoreboard.progress_since?(@known, time)
   ensure

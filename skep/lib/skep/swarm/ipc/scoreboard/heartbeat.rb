@@ -107,10 +107,10 @@ module Skep
 
           private
 
-          # The first part of what is in flight only begins it: nobody may take that for progress.
+          # The first beat after in_flight only begins it: nobody may take that for progress.
           def begin_in_flight
-            first = @page.get(@cell, Layout::CURRENT_ITEM).zero? &&
-                    @page.get(@cell, Layout::IN_FLIGHT_SINCE).positive?
+            first = @page.get(@cell, OS::SharedPage::BEAT) <
+                    @page.get(@cell, Layout::IN_FLIGHT_SINCE)
             @page.set(@cell, Layout::IN_FLIGHT_SINCE, nanoseconds(OS.now)) if first
           end
 
