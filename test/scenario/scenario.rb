@@ -163,15 +163,16 @@ class Scenario
       status.success? ? output : raise(Failed, "skep #{arguments.join(" ")}: #{output}")
     end
 
-    # Returns the lowest number of ready nodes, from the moment when so many were ready to the stop.
+    # Returns the lowest number of slots with a ready node, from when so many had one to the stop.
     def least_ready(nodes)
-      ready = []
+      ready = {}
       full = false
       events.take_while { |event| event["event"] != "swarm_stopping" }.filter_map do |event|
-        ready << event["pid"] if event["event"] == "node_ready"
+        ready[event["pid"]] = event["node"] if event["event"] == "node_ready"
         ready.delete(event["pid"]) if [*GONE, "node_became_mold"].include?(event["event"])
-        full ||= ready.size >= nodes
-        ready.size if full
+        slots = ready.values.uniq.size
+        full ||= slots >= nodes
+        slots if full
       end.min
     end
 
