@@ -50,6 +50,40 @@ class JobRunnerTest < Skep::TestCase
     refute_predicate jobs, :working?
   end
 
+  test "a job that ends its own thread fails with an error that says so, and the next one runs" do
+    jobs = runner
+    thread = Thread.new do
+      error = assert_raises(Skep::Guest::ThreadKilled) do
+        jobs.run("Note 1", 60, aside) { Thread.current.kill }
+      end
+      [error.message, jobs.run("Note 2", 60, aside) { :done }]
+    end
+    message, result = thread.join(20)&.value
+    assert_match(/ended its own thread/, message)
+    assert_equal :done, result
+    assert_empty in_flight
+    refute_predicate jobs, :working?
+  end
+
+  test "a job that is in progress when its process exits has not ended its own thread" do
+    output, errors, status = run_program(<<~RUBY)
+      require "skep/guest"
+      layout = Skep::Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 1)
+      page = Skep::OS::SharedPage.create(layout.total)
+      node = Skep::Swarm::Node.new(id: 0, swarm: "a", mold: 0, page:, layout:, report: ->(*) {})
+      jobs = Skep::Guest::JobRunner.new(node, threads: 1)
+      jobs.begin_work
+      begun = Queue.new
+      Thread.new do
+        jobs.run("Note 1", 60, nil) { begun << true and sleep }
+      rescue StandardError => e
+        warn e.message
+      end
+      begun.pop
+    RUBY
+    assert_equal ["", "", 0], [output, errors, status.exitstatus]
+  end
+
   test "a job within a job runs as a part of it" do
     jobs = runner
     jobs.run("Note 1", 60, aside) do

@@ -5,7 +5,7 @@ require_relative "../../../examples/support/redis"
 require "sidekiq"
 require_relative "../../../examples/sidekiq_in_a_swarm/jobs"
 
-# Jobs that hang, kill their process or take long.
+# Jobs that hang, kill their process or their thread, or take long.
 HARM = <<~RUBY
   #{HANG}
   require_relative "jobs"
@@ -23,6 +23,11 @@ HARM = <<~RUBY
   class Kills
     include Sidekiq::Job
     def perform = Process.kill(:KILL, Process.pid)
+  end
+
+  class Quits
+    include Sidekiq::Job
+    def perform = Thread.current.kill
   end
 
   class Slow
@@ -62,6 +67,10 @@ ExampleScenario.play do
   swarm.follow("the killing job is in the dead set") { redis.ask("ZCARD", "dead") == "1" }
   dead = redis.ask("ZRANGE", "dead", 0, 0)
   must("tell the causes in the dead set: #{dead}") { dead.match?(/JobCrashed.*alone in flight/) }
+  push.call("Quits", "retry" => 0)
+  swarm.follow("the job that ends its thread is there, too") do
+    redis.ask("ZRANGE", "dead", 0, -1).include?("ThreadKilled")
+  end
   swarm.follow("all other jobs are done") do
     done.call == jobs && redis.ask("GET", "stuck").to_i > 1
   end

@@ -40,6 +40,7 @@ RailsScenario.play do
         case kind
         when "stuck" then hang if first
         when "kills" then Process.kill(:KILL, Process.pid)
+        when "quits" then Thread.current.kill
         when "slow" then IO.select(nil, nil, nil, 600)
         end
       end
@@ -99,6 +100,10 @@ RailsScenario.play do
   must("name the cause, not #{failed.call}") do
     failed.call.one? && failed.call.first.include?("Skep::SolidQueue::JobCrashed") &&
       failed.call.first.include?("SIGKILL")
+  end
+  in_application('HarmJob.perform_later("quits")')
+  swarm.follow("the job that ends its thread is failed", seconds: SECONDS) do
+    failed.call.any? { |error| error.include?("ThreadKilled") }
   end
 
   push.call("#{JOBS * 2 / 3}...#{JOBS}")

@@ -4,7 +4,8 @@ module Skep
   class Guest
     # Runs the jobs of a node's threads. A job that was in flight when a process crashed runs alone
     # the next time, so that the cause is known. After CRASHES crashes in which it ran alone it is
-    # set aside.
+    # set aside. A job that ends its own thread fails with ThreadKilled: its server would neither
+    # acknowledge nor retry it, and the next process would run it again, without end.
     #
     #   jobs = JobRunner.new(node, threads: 5)
     #   jobs.begin_work   # until then jobs wait, but not those that the calling thread runs itself
@@ -57,10 +58,20 @@ module Skep
 
       def watched(name, longest, &work)
         RUNNING.value = true
-        @in_flight.run(name, longest, &work)
+        over = false
+        result = @in_flight.run(name, longest, &work)
+        over = true
+        result
+      rescue Exception # whatever it is, the server deals with it
+        over = true
+        raise
       ensure
         RUNNING.value = nil
+        raise ThreadKilled unless over || !killed?
       end
+
+      # Ruby also ends all threads when the process exits: then the main thread has ended before.
+      def killed? = Thread.current.status == "aborting" && Thread.main.alive?
 
       def give_up(suspect, set_aside)
         set_aside.call("alone in flight in #{suspect.alone} crashes: #{suspect.ends.join(", ")}")
