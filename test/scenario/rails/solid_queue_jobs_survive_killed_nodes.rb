@@ -28,6 +28,11 @@ RailsScenario.play do
       end
     end
   RUBY
+  write("app/jobs/quit_job.rb", <<~RUBY)
+    class QuitJob < ActiveJob::Base
+      def perform = Thread.current.kill
+    end
+  RUBY
   write("app/jobs/harm_job.rb", <<~RUBY)
     #{HANG}
     class HarmJob < ActiveJob::Base
@@ -40,7 +45,6 @@ RailsScenario.play do
         case kind
         when "stuck" then hang if first
         when "kills" then Process.kill(:KILL, Process.pid)
-        when "quits" then Thread.current.kill
         when "slow" then IO.select(nil, nil, nil, 600)
         end
       end
@@ -101,7 +105,7 @@ RailsScenario.play do
     failed.call.one? && failed.call.first.include?("Skep::SolidQueue::JobCrashed") &&
       failed.call.first.include?("SIGKILL")
   end
-  in_application('HarmJob.perform_later("quits")')
+  in_application('QuitJob.perform_later')
   swarm.follow("the job that ends its thread is failed", seconds: SECONDS) do
     failed.call.any? { |error| error.include?("ThreadKilled") }
   end
