@@ -29,8 +29,8 @@ module Skep
                          :MESSAGE_BYTES
 
         # Returns the class and message of an exception in UTF-8, without the lines of source that
-        # Ruby 3.1 adds to a NameError's. The user's exception may have a message in any encoding, of
-        # any size (the whole answer of a server), or raise in `message`.
+        # Ruby 3.1 adds to a NameError's. The user's exception may have a message in any encoding,
+        # of any size (the whole answer of a server), or raise in `message`.
         def self.describe(error)
           text = error.respond_to?(:original_message) ? error.original_message : error.message
           text = text.to_s.byteslice(0, MESSAGE_BYTES)
