@@ -31,7 +31,8 @@ class ProcessGroupTest < Skep::TestCase
       gate, = IO.pipe
       other = fork { gate.read }
       Process.setrlimit(:NPROC, 0)
-      writer.print [Skep::OS::ProcessTree::ProcessGroup.kill_others, Process.wait2(other)[1].termsig]
+      killed = Skep::OS::ProcessTree::ProcessGroup.kill_others
+      writer.print [killed, Process.wait2(other)[1].termsig]
     rescue SystemCallError => e
       writer.print e.message
       Process.kill(:KILL, other)
