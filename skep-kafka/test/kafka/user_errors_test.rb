@@ -75,6 +75,29 @@ class KafkaUserErrorsTest < Skep::TestCase
     end
   end
 
+  # As a copy of the node it would take the wakeups of the node's threads.
+  { "returns" => [-> {}, 0], "raises" => [-> { raise "in the child" }, 1],
+    "exits" => [-> { exit(3) }, 3],
+    "throws" => [-> { throw :left }, 0] }.each do |way, (leave, code)|
+    test "a process that a handler forks without a block and that #{way} ends there" do
+      own, result, statuses = Process.pid, nil, []
+      _, told = capture_subprocess_io do
+        result = leaving do
+          run_source do |batch|
+            pid = fork or next leave.call
+            statuses << Process.wait2(pid).last.exitstatus
+            batch.each { nil }
+          end
+        end
+      ensure
+        exit!(99) if Process.pid != own
+      end
+
+      assert_equal [[code], %w[a b c]], [statuses, result.done.map(&:payload)]
+      assert_match(/forked has left it, and ends\. Use fork \{/, told)
+    end
+  end
+
   # It counts as a crash of its message, which the scoreboard still has.
   test "`exit` and `abort` in a handler end the node, and are reported with their message" do
     { -> { exit(3) } => 3, -> { exit } => 0, -> { abort } => 1 }.each do |leave, exit_status|

@@ -32,6 +32,16 @@ module Skep
                        @events.map { |_, facts| facts[:error] }
         end
 
+        test "describes only the beginning of an error's huge message" do
+          ["m" * 1_000_000, "password=x " * 100_000, ("😀" * 100_000).encode("UTF-16BE"),
+           "\xff".b * 1_000_000].each do |message|
+            text = EventReporter.describe(RuntimeError.new(message))
+            assert_operator text.bytesize, :<, 200_000
+            assert_operator text.size, :>, 10_000
+            assert_predicate text, :valid_encoding?
+          end
+        end
+
         test "reports what concerns messages once a minute for each partition" do
           [["orders", 0], ["orders", 1], ["refunds", 0], ["orders", 0]].each do |topic, partition|
             @report.problem("HELD", "5000 held", name: :kafka_backpressure, topic:, partition:)

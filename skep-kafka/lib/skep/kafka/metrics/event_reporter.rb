@@ -22,15 +22,21 @@ module Skep
         FAILURES_EVERY = 10.0 # seconds between two failures of a kind that are reported as errors
         ALSO_ERRORS = %w[FAIL ERROR].freeze # facilities of log lines that are error events as well
         LEVELS = %i[error error error error warn info info debug].freeze # of syslog's 0 to 7
-        private_constant :MAX_REMEMBERED, :FAILURES_EVERY, :BY_PARTITION, :ALSO_ERRORS, :LEVELS
+        # Bytes of a message that are read. A log line has a quarter of them, so none ends within a
+        # secret that is cut here.
+        MESSAGE_BYTES = 65_536
+        private_constant :MAX_REMEMBERED, :FAILURES_EVERY, :BY_PARTITION, :ALSO_ERRORS, :LEVELS,
+                         :MESSAGE_BYTES
 
         # Returns the class and message of an exception in UTF-8, without the lines of source that
         # Ruby 3.1 adds to a NameError's. The user's exception may have a message in any encoding,
-        # or raise in `message`.
+        # of any size (the whole answer of a server), or raise in `message`.
         def self.describe(error)
           text = error.respond_to?(:original_message) ? error.original_message : error.message
-          text = text.to_s
-          text = text.encode(Encoding::UTF_8) unless text.encoding.ascii_compatible?
+          text = text.to_s.byteslice(0, MESSAGE_BYTES)
+          unless text.encoding.ascii_compatible?
+            text = text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace)
+          end
           (error.class.to_s.b << ": " << text.b).force_encoding(Encoding::UTF_8).scrub("?")
         rescue UserError => e # in `message`
           "#{error.class}, whose message raised #{e.class}"

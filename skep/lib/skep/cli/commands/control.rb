@@ -7,9 +7,22 @@ require "skep/cli/swarm_command"
 module Skep
   module CLI
     module Commands
-      # For commands that wait until it is done: --no-wait.
+      # For commands that wait until it is done: --no-wait. ^C ends only the wait.
       module NoWait
         private
+
+        def perform
+          super
+        rescue Interrupt
+          name = self.class::COMMAND
+          err.puts("skep: the swarm continues its #{name}: see `skep status`") if @asked
+          raise
+        end
+
+        def request(path)
+          @asked = true
+          super
+        end
 
         def declare(parser)
           super

@@ -39,11 +39,10 @@ module Skep
           size.all?(&:positive?) ? size : SIZE
         end
 
-        # The keys ^C and ^Z stay signals.
+        # The keys ^C and ^Z stay signals. May be called again: after a STOP, which can't be caught,
+        # the shell has set its own mode.
         def enter
-          return if @mode
-
-          @mode = @input.console_mode
+          @mode ||= @input.console_mode
           @input.raw!(intr: true)
           redraw
         end
