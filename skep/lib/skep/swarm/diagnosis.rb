@@ -268,7 +268,7 @@ module Skep
                           "#{one["alone"]} (#{one["ends"].to_a.join("; ")})",
                     doing: "its work tries it alone, if it can, until it is done or shown to be " \
                            "the cause; skep forgets what isn't tried again",
-                    advice: "If it is the cause, fix what it meets, then skep reload")
+                    advice: "If it is the cause, correct its handler, then skep reload")
           end
         end
 
