@@ -124,9 +124,8 @@ RailsScenario.play do
   requests = clients.flat_map(&:accepted)
   numbers = requests + requests.map { |number| 10_000_000 + number } +
             Array.new(orders * ROUNDS) { |id| 20_000_000 + id }
-  swarm.follow(-> { "#{noted} of #{numbers.size} jobs and orders are done" }, seconds: SECONDS) do
-    noted >= numbers.size
-  end
+  left = -> { "#{noted} of #{numbers.size} jobs and orders are done" }
+  swarm.follow(left, seconds: SECONDS * ROUNDS) { noted >= numbers.size }
   missing = numbers - rows("SELECT number FROM notes").map { |row| Integer(row.first) }
   must("do each job, not lose #{missing.size}: #{missing.first(3)}") { missing.empty? }
   texts = rows("SELECT DISTINCT text FROM notes").flatten

@@ -105,7 +105,7 @@ RailsScenario.play do
     failed.call.one? && failed.call.first.include?("Skep::SolidQueue::JobCrashed") &&
       failed.call.first.include?("SIGKILL")
   end
-  in_application('QuitJob.perform_later')
+  in_application("QuitJob.perform_later")
   swarm.follow("the job that ends its thread is failed", seconds: SECONDS) do
     failed.call.any? { |error| error.include?("ThreadKilled") }
   end
