@@ -50,37 +50,27 @@ class JobRunnerTest < Skep::TestCase
     refute_predicate jobs, :working?
   end
 
-  test "a job that ends its own thread fails with an error that says so, and the next one runs" do
-    jobs = runner
-    thread = Thread.new do
-      error = assert_raises(Skep::Guest::ThreadKilled) do
-        jobs.run("Note 1", 60, aside) { Thread.current.kill }
-      end
-      [error.message, jobs.run("Note 2", 60, aside) { :done }]
-    end
-    message, result = thread.join(20)&.value
-    assert_match(/ended its own thread/, message)
-    assert_equal :done, result
-    assert_empty in_flight
-    refute_predicate jobs, :working?
+  PROGRAM = <<~RUBY
+    require "skep/guest"
+    layout = Skep::Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 1)
+    page = Skep::OS::SharedPage.create(layout.total)
+    node = Skep::Swarm::Node.new(id: 0, swarm: "a", mold: 0, page:, layout:, report: ->(*) {})
+    jobs = Skep::Guest::JobRunner.new(node, threads: 1)
+    jobs.begin_work
+    begun = Queue.new
+    thread = Thread.new { jobs.run("Note 1", 60, nil) { begun << true and %s } }
+    begun.pop
+  RUBY
+  private_constant :PROGRAM
+
+  test "a job that ends its own thread ends the process, which says so" do
+    _, errors, status = run_program(format(PROGRAM, "Thread.exit") << "thread.join")
+    assert_match(/Note 1 has ended its own thread, .*so its process ends/, errors)
+    assert_equal Signal.list["ABRT"], status.termsig
   end
 
   test "a job that is in progress when its process exits has not ended its own thread" do
-    output, errors, status = run_program(<<~RUBY)
-      require "skep/guest"
-      layout = Skep::Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 1)
-      page = Skep::OS::SharedPage.create(layout.total)
-      node = Skep::Swarm::Node.new(id: 0, swarm: "a", mold: 0, page:, layout:, report: ->(*) {})
-      jobs = Skep::Guest::JobRunner.new(node, threads: 1)
-      jobs.begin_work
-      begun = Queue.new
-      Thread.new do
-        jobs.run("Note 1", 60, nil) { begun << true and sleep }
-      rescue StandardError => e
-        warn e.message
-      end
-      begun.pop
-    RUBY
+    output, errors, status = run_program(format(PROGRAM, "sleep"))
     assert_equal ["", "", 0], [output, errors, status.exitstatus]
   end
 

@@ -67,9 +67,9 @@ ExampleScenario.play do
   swarm.follow("the killing job is in the dead set") { redis.ask("ZCARD", "dead") == "1" }
   dead = redis.ask("ZRANGE", "dead", 0, 0)
   must("tell the causes in the dead set: #{dead}") { dead.match?(/JobCrashed.*alone in flight/) }
-  push.call("Quits", "retry" => 0)
+  push.call("Quits")
   swarm.follow("the job that ends its thread is there, too") do
-    redis.ask("ZRANGE", "dead", 0, -1).include?("ThreadKilled")
+    redis.ask("ZRANGE", "dead", 0, -1).include?("Quits")
   end
   swarm.follow("all other jobs are done") do
     done.call == jobs && redis.ask("GET", "stuck").to_i > 1

@@ -107,7 +107,7 @@ RailsScenario.play do
   end
   in_application("QuitJob.perform_later")
   swarm.follow("the job that ends its thread is failed", seconds: SECONDS) do
-    failed.call.any? { |error| error.include?("ThreadKilled") }
+    failed.call.any? { |error| error.include?("SIGABRT") }
   end
 
   push.call("#{JOBS * 2 / 3}...#{JOBS}")

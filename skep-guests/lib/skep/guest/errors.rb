@@ -22,12 +22,5 @@ module Skep
     class Unavailable < BootError
       def exit_code = ExitCode::UNAVAILABLE # another attempt may succeed
     end
-
-    # A job's error: a job must return or raise.
-    class ThreadKilled < StandardError
-      def initialize(message = "the job has ended its own thread, by Thread#kill or Thread.exit")
-        super
-      end
-    end
   end
 end

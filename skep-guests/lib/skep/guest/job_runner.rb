@@ -4,8 +4,11 @@ module Skep
   class Guest
     # Runs the jobs of a node's threads. A job that was in flight when a process crashed runs alone
     # the next time, so that the cause is known. After CRASHES crashes in which it ran alone it is
-    # set aside. A job that ends its own thread fails with ThreadKilled: its server would neither
-    # acknowledge nor retry it, and the next process would run it again, without end.
+    # set aside.
+    #
+    # A job that ends its own thread (Thread#exit) ends its process, too, and so counts as a crash:
+    # its server would neither acknowledge nor retry it. An error couldn't go on in that thread,
+    # because Active Record rolls back each transaction of a thread that is being killed.
     #
     #   jobs = JobRunner.new(node, threads: 5)
     #   jobs.begin_work   # until then jobs wait, but not those that the calling thread runs itself
@@ -58,20 +61,33 @@ module Skep
 
       def watched(name, longest, &work)
         RUNNING.value = true
+        @in_flight.run(name, longest) { whole(name, &work) }
+      ensure
+        RUNNING.value = nil
+      end
+
+      def whole(name)
         over = false
-        result = @in_flight.run(name, longest, &work)
+        result = yield
         over = true
         result
-      rescue Exception # whatever it is, the server deals with it
+      rescue Exception # the server deals with it
         over = true
         raise
       ensure
-        RUNNING.value = nil
-        raise ThreadKilled unless over || !killed?
+        crash(name) unless over || !killed?
       end
 
       # Ruby also ends all threads when the process exits: then the main thread has ended before.
       def killed? = Thread.current.status == "aborting" && Thread.main.alive?
+
+      def crash(name)
+        warn("skep: #{name} has ended its own thread, by Thread#kill or Thread.exit: so its " \
+             "process ends. Let it return or raise")
+        $stderr.flush
+        Process.kill(:ABRT, Process.pid)
+        Thread.stop # until the signal has arrived
+      end
 
       def give_up(suspect, set_aside)
         set_aside.call("alone in flight in #{suspect.alone} crashes: #{suspect.ends.join(", ")}")
