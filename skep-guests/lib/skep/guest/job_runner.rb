@@ -85,7 +85,7 @@ module Skep
         warn("skep: #{name} has ended its own thread, by Thread#kill or Thread.exit: so its " \
              "process ends. Let it return or raise")
         $stderr.flush
-        Process.kill(:ABRT, Process.pid)
+        Skep.pidfd(Process.pid).signal(:ABRT)
         Thread.stop # until the signal has arrived
       end
 
