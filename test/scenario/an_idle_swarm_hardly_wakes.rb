@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Idle processes wake at most three times per liveness_timeout: waiting nodes, spares, the helper,
-# the mold and the supervisor, which samples the charts' numbers meanwhile. This holds for any
-# number of nodes, with any limits, and from the first liveness_timeout on. The kernel's voluntary
+# Idle processes wake some three times per liveness_timeout: waiting nodes, spares, the helper, the
+# mold and the supervisor, which samples the charts' numbers meanwhile. This holds for any number of
+# nodes, with any limits, once the first liveness_timeout is over. The kernel's voluntary
 # context switches of each thread are the wake-ups.
 require_relative "scenario"
 
