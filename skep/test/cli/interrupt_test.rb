@@ -4,7 +4,7 @@ require "test_helper"
 require "socket"
 require "tmpdir"
 
-# ^C in a command of the terminal, as a process of its own.
+# Ctrl-C while a command runs in a process.
 class InterruptTest < Skep::TestCase
   EXE = File.expand_path("../../exe/skep", __dir__)
   private_constant :EXE
